@@ -1,0 +1,1 @@
+"""Clean-room reference of dynamic KV-cache quantization: pure Python, standard library only."""
