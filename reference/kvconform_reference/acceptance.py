@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from . import affine, floats, packing
 
 # How far from a half a quotient may lie and still round to either side, relative to the quotient: division
-# that is not correctly rounded is off by up to 2.5 float32 ulps where a GPU documents it, an ulp being at most
+# that is not correctly rounded is off by up to 2.5 float32 ulps where a GPU documents it; one is at most
 # 2^-23 of the quotient.
 TIE_WIDTH = 2.5 * 2.0**-23
 
