@@ -6,9 +6,10 @@ holds, what goes over the wire. ``docs/scenarios.md`` defines the meaning of eve
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
 
 VERSION = 1
 """Version of the scenario and observation format. A document of another version is refused."""
@@ -23,9 +24,11 @@ DType = Literal["float32", "float16", "bfloat16"]
 
 
 class Document(BaseModel):
-    """Base of everything that crosses the wire: frozen, strict, no unknown fields."""
+    """Base of everything that crosses the wire: frozen, strict, no unknown fields, no NaN or infinity."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 # ---------------------------------------------------------------- layers
@@ -129,12 +132,29 @@ class Built(Document):
 # ---------------------------------------------------------------- resolve, quantize
 
 
+ITEM_BYTES = {"float32": 4, "float16": 2, "bfloat16": 2, "uint32": 4}
+"""Bytes of one element of a tensor on the wire."""
+
+# Unused bits before the padding are zero (RFC 4648, 3.5), so that equal bytes are equal text.
+_BASE64 = r"^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/][AQgw]==|[A-Za-z0-9+/]{2}[AEIMQUYcgkosw048]=)?$"
+
+
 class Tensor(Document):
     """Little-endian array: RFC 4648 base64 with padding; ``data`` holds the whole of ``shape``."""
 
     dtype: Literal["float32", "float16", "bfloat16", "uint32"]
     shape: tuple[Count, ...]
-    data: str
+    data: Annotated[str, Field(pattern=_BASE64)]
+
+    @model_validator(mode="after")
+    def _data_fills_shape(self) -> Tensor:
+        expected = math.prod(self.shape) * ITEM_BYTES[self.dtype]
+        given = len(self.data) // 4 * 3 - self.data[-2:].count("=")
+        if given != expected:
+            raise ValueError(
+                f"data holds {given} bytes, but shape {list(self.shape)} of {self.dtype} takes {expected}"
+            )
+        return self
 
 
 class ResolveScenario(Document):
@@ -369,7 +389,12 @@ class GenerateScenario(Document):
 
 
 Scenario = Annotated[
-    ResolveScenario | QuantizeScenario | CacheScenario | ContainerScenario | IterateScenario | GenerateScenario,
+    ResolveScenario
+    | QuantizeScenario
+    | CacheScenario
+    | ContainerScenario
+    | IterateScenario
+    | GenerateScenario,
     Field(discriminator="kind"),
 ]
 
