@@ -62,7 +62,9 @@ class Dialect:
 
 def _parameters() -> dict[str, tuple[Any, ...]]:
     hints = get_type_hints(Dialect)
-    return {f.name: (False, True) if hints[f.name] is bool else get_args(hints[f.name]) for f in fields(Dialect)}
+    return {
+        f.name: (False, True) if hints[f.name] is bool else get_args(hints[f.name]) for f in fields(Dialect)
+    }
 
 
 PARAMETERS: Mapping[str, tuple[Any, ...]] = _parameters()
