@@ -1,0 +1,1 @@
+"""Implementations that the suite ships: each module has a ``factory``."""

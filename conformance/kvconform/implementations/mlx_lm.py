@@ -1,0 +1,25 @@
+"""Real mlx-lm, in a child process: a group size of 0 takes the process down, and imports take seconds.
+
+Neither mlx nor mlx-lm is imported here; ``mlx_lm_adapter`` does that, in the child.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from ..implementation import StartFailed
+from ..wire.process import PythonChild
+
+ADAPTER = "kvconform.implementations.mlx_lm_adapter:factory"
+
+
+def factory() -> PythonChild:
+    """The installed mlx-lm as an implementation; ``StartFailed`` says what to install when it is missing."""
+    missing = [name for name in ("mlx", "mlx_lm") if find_spec(name) is None]
+    if missing:
+        raise StartFailed(
+            f"mlx-lm cannot be run: {' and '.join(missing)} cannot be imported in this Python; "
+            'pip install "kvconform[mlx]", which brings mlx and mlx-lm'
+        )
+    # A spare child, because a scenario may end the process and starting one takes 2-3 seconds.
+    return PythonChild(ADAPTER, spare=True, env={"MLX_DISABLE_COMPILE": "1"})
