@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, Protocol
 
-from . import arrays, policy, prefill, sampling
+from . import arrays, bit_widths, policy, prefill, sampling
 from .container import CacheContainer
 from .dialect import PROPOSAL, Dialect
 from .parameters import GenerateParameters
@@ -183,7 +183,7 @@ class TokenIterator:
             raise ValueError("a cache list and a container were both given to the token iterator; give one")
         prefill.check_window(parameters.prefill_step)
         if parameters.bits is not None:
-            policy.check_bits(parameters.bits)
+            bit_widths.check_bits(parameters.bits)
         policy.check_options(parameters.bits, parameters.group_size, parameters.start, dialect=dialect)
 
     def _container_for(self, cache: list[Any] | None, container: Container | None) -> Container:
