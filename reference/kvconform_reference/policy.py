@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import NamedTuple
 
+from . import bit_widths, protocol
 from . import group_size as group_sizes
-from . import protocol
 from .dialect import PROPOSAL, Dialect
 from .protocol import Layer
 
@@ -89,7 +89,7 @@ def plan_pass(
     selected = select(layers, start, dialect)
     if not selected:  # MQ-2
         return Plan()
-    check_bits(bits)  # MQ-14
+    bit_widths.check_bits(bits)  # MQ-14
     fates = [(slot, decide(slot, group_size, dialect)) for slot in selected]
     return Plan(
         triggered=True,
@@ -119,11 +119,7 @@ def is_skipped(layers: Sequence[Layer], dialect: Dialect) -> bool:
 
 def check_bits(bits: int) -> None:
     """ValueError for bits that no conversion supports (MQ-14)."""
-    if type(bits) is not int or bits not in group_sizes.SUPPORTED_BITS:
-        raise ValueError(
-            f"bits {bits!r} are not supported for a quantized cache; "
-            f"use one of {', '.join(map(str, group_sizes.SUPPORTED_BITS))}"
-        )
+    bit_widths.check_bits(bits)
 
 
 def check_options(bits: int | None, group_size: int, start: int, *, dialect: Dialect) -> None:
@@ -298,5 +294,5 @@ def convert_all(
 
 
 def convert_layer(layer: Layer, group_size: int, bits: int, dialect: Dialect = PROPOSAL) -> Layer:
-    """A quantized cache with the layer's rows. The *requested* size is handed on and resolved there (MQ-5)."""
+    """A quantized cache with the layer's rows; the *requested* size is handed on, resolved there (MQ-5)."""
     return protocol.to_quantized(layer, group_size=group_size, bits=bits, resolver=dialect.resolver)
