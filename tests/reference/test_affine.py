@@ -360,11 +360,25 @@ def test_the_maximum_may_start_at_zero_in_a_group_of_negative_values(monkeypatch
         from_zero = affine.quantize_row(values, bits=4, group_size=32)
     assert from_zero != plain
     assert rejected(from_zero, values) is None
-    positive = [-value for value in values]
+
+
+@pytest.mark.requirement("AQ-1")
+@pytest.mark.parametrize(
+    ("values", "wrong_bounds"),
+    [
+        ([3.0 + index / 8 for index in range(32)], lambda group: (0.0, max(group))),
+        ([-3.0 + index / 8 for index in range(32)], lambda group: (min(group), 0.0)),
+        ([-3.0 - index / 8 for index in range(32)], lambda group: (min(group), 1.0)),
+    ],
+    ids=["minimum at zero", "maximum cut at zero", "maximum above zero"],
+)
+def test_no_other_bounds_are_accepted(
+    monkeypatch: pytest.MonkeyPatch, values: list[float], wrong_bounds: Callable[..., Any]
+) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(affine, "group_bounds", lambda group: (0.0, max(group)))
-        from_zero = affine.quantize_row(positive, bits=4, group_size=32)
-    assert rejected(from_zero, positive) is not None
+        patched.setattr(affine, "group_bounds", wrong_bounds)
+        row = affine.quantize_row(values, bits=4, group_size=32)
+    assert rejected(row, values) is not None
 
 
 @pytest.mark.requirement("AQ-1")
