@@ -132,6 +132,16 @@ class RowCache(Cache):
         return None if self.shape is None else (self.shape.key_dim, self.shape.value_dim)
 
     @property
+    def key_dim(self) -> int | None:
+        """Head dim of the stored keys, packed or not; none before the first write."""
+        return None if self.shape is None else self.shape.key_dim
+
+    @property
+    def value_dim(self) -> int | None:
+        """Head dim of the stored values, packed or not; none before the first write."""
+        return None if self.shape is None else self.shape.value_dim
+
+    @property
     def holds_every_row(self) -> bool:
         return self.rows == self.offset
 

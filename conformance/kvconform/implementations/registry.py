@@ -1,0 +1,133 @@
+"""From what a user names to a factory of implementations.
+
+``reference``, ``mlx-lm``
+    a registered name: the entry-point group ``kvconform.implementations``, or one that the suite ships;
+``reference@mlx-lm``
+    a registered name whose factory takes one argument, here a dialect;
+``my_package.module:factory``
+    any factory that can be imported;
+``exec:./driver --flag``
+    a process that speaks the wire.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from types import MappingProxyType
+from typing import Any
+
+from ..implementation import Implementation, StartFailed
+
+GROUP = "kvconform.implementations"
+EXEC = "exec:"
+SHIPPED: Mapping[str, str] = MappingProxyType(
+    {
+        "reference": "kvconform.implementations.reference:factory",
+        "mlx-lm": "kvconform.implementations.mlx_lm:factory",
+    }
+)
+"""What the suite brings itself: works from a checkout too, where no entry points are installed."""
+
+Factory = Callable[[], Implementation]
+
+
+def resolve_implementation(spec: str) -> Factory:
+    """The factory that ``spec`` names; each call starts a new implementation.
+
+    ``StartFailed`` says what is wrong and what to do: here for a spec that names nothing or cannot be imported,
+    from the factory when the implementation does not start or is none.
+    """
+    if spec.startswith(EXEC):
+        return partial(_start, spec, _process_factory(spec))
+    name, _, argument = spec.partition("@")
+    factory = _load(spec, registered().get(name) or _imported_target(spec, name))
+    return partial(_start, spec, partial(factory, argument) if argument else factory)
+
+
+def registered() -> dict[str, str]:
+    """Every registered name with its ``module:attribute``; installed ones come before those shipped."""
+    installed = {point.name: point.value for point in sorted(entry_points(group=GROUP), key=_by_name)}
+    return {**SHIPPED, **installed}
+
+
+def _by_name(point: EntryPoint) -> str:
+    return point.name
+
+
+def _imported_target(spec: str, name: str) -> str:
+    module, colon, attribute = name.partition(":")
+    if colon and module and attribute:
+        return name
+    raise StartFailed(
+        f"implementation {spec!r} is not known; the names are {', '.join(sorted(registered()))}; "
+        f"or give module:factory, or exec:COMMAND"
+    )
+
+
+def _load(spec: str, target: str) -> Callable[..., Any]:
+    """The callable at ``module:attribute``; ``StartFailed`` when the import or the look-up fails."""
+    module_name, _, attribute = target.partition(":")
+    try:
+        found: Any = import_module(module_name)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except Exception as error:
+        raise StartFailed(f"implementation {spec!r}: {_import_problem(target, error)}") from error
+    if not callable(found):
+        raise StartFailed(
+            f"implementation {spec!r}: {target} is a {type(found).__name__} and cannot be called; "
+            f"name a function that returns an implementation"
+        )
+    return found
+
+
+def _import_problem(target: str, error: Exception) -> str:
+    module_name, _, attribute = target.partition(":")
+    if isinstance(error, ModuleNotFoundError) and error.name and _is_within(module_name, error.name):
+        return f"there is no module {error.name}; install it, or put its folder on PYTHONPATH"
+    if isinstance(error, AttributeError) and module_name in sys.modules:
+        return f"module {module_name} has no {attribute}; check the name after the colon"
+    return f"importing {module_name} fails: {_last_line(error)}; fix that, then try again"
+
+
+def _is_within(module_name: str, missing: str) -> bool:
+    """Whether the missing module is the named one or a package above it, not something that it imports."""
+    return module_name == missing or module_name.startswith(f"{missing}.")
+
+
+def _last_line(error: Exception) -> str:
+    return "".join(traceback.format_exception_only(error)).strip()
+
+
+def _process_factory(spec: str) -> Callable[[], Any]:
+    command = spec.removeprefix(EXEC).strip()
+    if not command:
+        raise StartFailed(f"implementation {spec!r} names no command; give one, e.g. exec:./driver --flag")
+    return partial(_start_process, command)
+
+
+def _start_process(command: str) -> Any:
+    from ..wire.process import ProcessImplementation  # only this way in needs the wire
+
+    return ProcessImplementation(command)
+
+
+def _start(spec: str, factory: Callable[[], Any]) -> Implementation:
+    """Calls the factory; ``StartFailed`` when it raises or gives something else."""
+    try:
+        made = factory()
+    except StartFailed:
+        raise
+    except Exception as error:
+        raise StartFailed(f"implementation {spec!r} does not start: {_last_line(error)}") from error
+    if not isinstance(made, Implementation):
+        raise StartFailed(
+            f"implementation {spec!r}: the factory returned a {type(made).__name__}, "
+            f"which has no `info` and `run(scenario)`; return an object that has both"
+        )
+    return made
