@@ -5,7 +5,7 @@ Neither mlx nor mlx-lm is imported here; ``mlx_lm_adapter`` does that, in the ch
 
 from __future__ import annotations
 
-from importlib.util import find_spec
+from importlib.metadata import PackageNotFoundError, distribution
 
 from ..implementation import StartFailed
 from ..wire.process import PythonChild
@@ -15,11 +15,23 @@ ADAPTER = "kvconform.implementations.mlx_lm_adapter:factory"
 
 def factory() -> PythonChild:
     """The installed mlx-lm as an implementation; ``StartFailed`` says what to install when it is missing."""
-    missing = [name for name in ("mlx", "mlx_lm") if find_spec(name) is None]
-    if missing:
+    if missing := missing_packages():
         raise StartFailed(
-            f"mlx-lm cannot be run: {' and '.join(missing)} cannot be imported in this Python; "
+            f"mlx-lm cannot be run: this Python has no {' and no '.join(missing)}; "
             'pip install "kvconform[mlx]", which brings mlx and mlx-lm'
         )
     # A spare child, because a scenario may end the process and starting one takes 2-3 seconds.
     return PythonChild(ADAPTER, spare=True, env={"MLX_DISABLE_COMPILE": "1"})
+
+
+def missing_packages() -> tuple[str, ...]:
+    """What the adapter needs and this Python has not, by its distribution's name."""
+    return tuple(name for name in ("mlx", "mlx-lm") if not _installed(name))
+
+
+def _installed(name: str) -> bool:
+    try:
+        distribution(name)
+    except PackageNotFoundError:
+        return False
+    return True

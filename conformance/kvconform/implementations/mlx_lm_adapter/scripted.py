@@ -24,6 +24,14 @@ Processor = Callable[[Any, Any], Any]
 Sampler = Callable[[Any], Any]
 
 
+IDLE_CALLS = 50
+"""So many calls without a token in a row are taken for a loop without end; no design needs one."""
+
+
+class Endless(RuntimeError):  # noqa: N818 - names what was seen
+    """The iterator calls the model over and over with nothing; without this the scenario would never end."""
+
+
 class Model:
     """The scripted model as ``generate_step`` wants one: callable, with ``layers`` and ``make_cache``."""
 
@@ -40,7 +48,7 @@ class Model:
         self._script = script
         self._builder = builder
         self._caches = caches
-        self._calls = 0
+        self._calls = self._idle = 0
         self._rotations = _rotations(script)
 
     def make_cache(self) -> list[Any]:
@@ -51,6 +59,7 @@ class Model:
     def __call__(self, tokens: Any, cache: list[Any] | None = None) -> Any:
         """Logits ``[1, L, vocab]`` of the tokens ``[1, L]``; writes L rows to every layer."""
         (read,) = tokens.tolist()
+        self._notice_endless(len(read))
         caches = cache if cache is not None else []
         self.trace.append(
             CallEvent(
@@ -66,10 +75,17 @@ class Model:
         self._calls += 1
         return self._logits(seen, read)
 
+    def _notice_endless(self, rows: int) -> None:
+        self._idle = 0 if rows else self._idle + 1
+        if self._idle >= IDLE_CALLS:
+            raise Endless(
+                f"the model was called {IDLE_CALLS} times in a row without a token: a loop without end"
+            )
+
     def _logits(self, seen: int, tokens: list[int]) -> Any:
         vocab = self._script.vocab
         targets = [arithmetic.target(seen, token, row, vocab) for row, token in enumerate(tokens)]
-        return mx.array(self._rotations[vocab - np.array(targets)])[None]
+        return mx.array(self._rotations[vocab - np.array(targets, np.intp)])[None]
 
 
 def _rotations(script: ScriptedModel) -> npt.NDArray[np.float32]:
