@@ -31,14 +31,14 @@ def test_a_head_dim_that_the_request_does_not_divide_ends_generation(ask: Any, d
 @pytest.mark.requirement("MQ-13", "MQ-17")
 def test_a_rotating_layer_leaves_the_list_half_converted(ask: Any) -> None:
     record = after(ask, [S(12), R(50), S(12)], mq())
-    assert record.error.message.startswith("NotImplementedError")
+    assert "NYI" in record.error.message
     assert kinds(record) == ["Q12:64,4", "R50", "S12"]
 
 
 @pytest.mark.requirement("MQ-13", "MQ-17")
 def test_an_incompatible_layer_leaves_the_list_half_converted(ask: Any) -> None:
     record = after(ask, [S(12), S(12, 80, 80), S(12)], mq())
-    assert record.error.message.startswith("ValueError")
+    assert "needs to be divisible" in record.error.message
     assert kinds(record) == ["Q12:64,4", "S12", "S12"]
 
 

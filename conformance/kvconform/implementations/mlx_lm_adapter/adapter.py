@@ -21,7 +21,7 @@ from ...scenario import (
 )
 from . import cache, container, content, iterate, package
 from .package import mx
-from .refusal import REFUSALS
+from ..refusals import REFUSALS
 
 FEATURES = (
     "free-pass",
@@ -64,7 +64,7 @@ class MlxLmAdapter:
         except ValidationError as error:  # a ValueError, but ours: the answer does not fit the data model
             raise RuntimeError(f"the adapter's own answer is invalid: {error}") from error
         except REFUSALS as error:
-            return Refusal(message=f"{type(error).__name__}: {error}")
+            return Refusal(message=str(error))
 
 
 def _answer(scenario: Scenario) -> Observation:

@@ -21,7 +21,7 @@ from ...scenario import (
     Trim,
 )
 from . import layers, looks, package
-from .refusal import step_error
+from ..refusals import step_error
 
 
 def run(scenario: CacheScenario) -> CacheObservation:

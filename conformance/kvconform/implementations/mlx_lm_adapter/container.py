@@ -11,7 +11,7 @@ from ...implementation import Unsupported
 from ...observation import ContainerObservation, StepError, StepRecord
 from ...scenario import AppendStep, ContainerScenario, DropFrontStep, PassStep, Step, TrimStep
 from . import layers, looks, package
-from .refusal import step_error
+from ..refusals import step_error
 
 
 def run(scenario: ContainerScenario) -> ContainerObservation:
@@ -49,7 +49,7 @@ class _Bench:
         built = [self._builder.build(slot) for slot in self._slots]
         self._registry.meet_all(built)
         maker = _CacheMaker(built)
-        asked = scenario.given == "model"
+        asked = scenario.given == "model" and scenario.form != "free"  # a free pass asks no model
         self._list: list[Any] = package.make_prompt_cache(maker) if asked else built
         self.list_requests = maker.requests
         self._holders: dict[str, list[Any]] = {"container": self._list, "alias": self._list}
@@ -95,7 +95,11 @@ class _Bench:
             self._builder.write(self._slots[at], caches[at], step.rows, salt=step.salt)
 
     def _places(self, named: tuple[int, ...] | None) -> tuple[int, ...]:
-        return tuple(range(len(self._slots))) if named is None else named
+        known = range(len(self._slots))
+        for place in named or ():
+            if place not in known:
+                raise ValueError(f"a step names layer {place}, there are {len(known)}; name one from 0 on")
+        return tuple(known) if named is None else named
 
 
 def one_pass(caches: list[Any], *, bits: int | None, group_size: int, start: int) -> bool | None:

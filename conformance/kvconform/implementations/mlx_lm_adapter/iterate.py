@@ -18,7 +18,7 @@ from ...pattern import prompt_tokens
 from ...scenario import IterateScenario, Turn
 from . import layers, looks, package, scripted
 from .package import mx
-from .refusal import step_error
+from ..refusals import step_error
 
 
 def run(scenario: IterateScenario) -> IterateObservation:
