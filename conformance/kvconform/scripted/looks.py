@@ -10,29 +10,13 @@ from typing import Any
 
 from kvconform_reference import protocol
 
+from ..implementations import reference_layers
 from . import arithmetic
-
-LETTERS = {
-    protocol.PLAIN: "S",
-    protocol.CHUNKED: "C",
-    protocol.ROTATING: "R",
-    protocol.RECURRENT: "M",
-}
-
-
-def signature(layer: Any) -> str:
-    """``S``, ``C``, ``R``, ``M``, ``Q:64,4``, ``L(M,S)``; ``?`` for a class that nobody registered."""
-    kind = protocol.kind_of(layer)
-    if kind == protocol.QUANTIZED:
-        return f"Q:{layer.group_size},{layer.bits}"
-    if kind == protocol.COMPOSITE:
-        return f"L({','.join(map(signature, protocol.children_of(layer)))})"
-    return LETTERS.get(kind, "?")
 
 
 def signatures(layers: Sequence[Any]) -> tuple[str, ...]:
     """The signature of every layer of a list."""
-    return tuple([signature(layer) for layer in layers])
+    return tuple([reference_layers.signature(layer) for layer in layers])
 
 
 def offsets(layers: Sequence[Any]) -> tuple[int | None, ...]:
@@ -54,14 +38,8 @@ def fold_layer(seen: int, layer: Any) -> int:
         children = protocol.children_of(layer)
         return fold_layers(arithmetic.fold_composite(seen, len(children)), children)
     if kind == protocol.RECURRENT:
-        return arithmetic.fold_leaf(seen, kind, recurrent_number(layer) or 0)
+        return arithmetic.fold_leaf(seen, kind, reference_layers.recurrent_number(layer) or 0)
     offset = protocol.offset_of(layer) or 0
     if kind == protocol.QUANTIZED:
         return arithmetic.fold_quantized(seen, layer.group_size, layer.bits, offset)
     return arithmetic.fold_leaf(seen, kind, offset)
-
-
-def recurrent_number(layer: Any) -> int | None:
-    """``s`` of a recurrent layer: the value of its first slot; none when it was never filled."""
-    first = layer.arrays[0]
-    return None if first is None else int(first[0])

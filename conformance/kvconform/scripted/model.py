@@ -10,6 +10,8 @@ from typing import Any, overload
 
 from kvconform_reference.iterator import ModelResult, RemainingTokens
 
+from ..implementations import reference_layers
+from ..implementations.reference_layers import LayerSlot
 from ..observation import CallEvent, Event, NewCacheEvent, PrepareEvent
 from ..pattern import chain_all
 from ..scenario import ScriptedModel as Script
@@ -18,8 +20,6 @@ from . import arithmetic, looks
 Trace = list[Event]
 Plan = Callable[[int, int], tuple[int, ...]]
 """(prompt length, window) -> chunk lengths, as the declared `prefill` plan cuts them."""
-Writer = Callable[[Sequence[Any], int, int], None]
-"""(layers, rows, salt): writes pattern rows to every layer."""
 
 
 class PrepareFailed(Exception):  # noqa: N818 - the scripted model's own error, not an error of the harness
@@ -33,15 +33,17 @@ class ModelMisused(Exception):  # noqa: N818
 class ScriptedModel:
     """The model of one scenario; the call number runs over all its turns."""
 
-    def __init__(self, script: Script, *, layers: Sequence[Any], plan: Plan, write: Writer) -> None:
+    def __init__(
+        self, script: Script, *, slots: Sequence[LayerSlot], layers: Sequence[Any], plan: Plan
+    ) -> None:
         self.trace: Trace = []
         """Where the events of the current turn go."""
         self.answered: list[Any] | None = None
         """The first list that was answered with when the iterator asked for one."""
         self._script = script
+        self._slots = slots
         self._layers = layers
         self._plan = plan
-        self._write = write
         self._calls = 0
 
     def new_cache(self, parameters: Any) -> list[Any]:
@@ -62,7 +64,7 @@ class ScriptedModel:
         )
         call = self._calls
         self._calls += 1
-        self._write(layers, len(row), call)
+        self._write(layers, len(row), salt=call)
         last_token = row[-1] if row else 0
         return ModelResult(
             (PeakedRows(seen, row, self._script.vocab, ties=self._script.ties),),
@@ -93,6 +95,12 @@ class ScriptedModel:
             state = result.state if with_state and result is not None else None
             result = self((chunk,), cache=cache or None, state=state)
         return result
+
+    def _write(self, layers: Sequence[Any], rows: int, *, salt: int) -> None:
+        for slot, layer in zip(
+            self._slots, layers, strict=False
+        ):  # a list of another length shows in the trace
+            reference_layers.write_rows(slot, layer, rows, salt=salt)
 
     def _log_call(
         self, row: tuple[int, ...], layers: Sequence[Any], state: int | None, *, no_cache: bool

@@ -92,11 +92,14 @@ class LoggedParameters(GenerateParameters):
         return None if inner is None else LoggedProcessor(inner, trace=self.trace, watch=self.watch)
 
 
-def explicit_sampler(name: str, *, trace: Trace) -> Sampler | None:
-    """The sampler that a turn names, logging; none when the parameters' is to be used."""
-    if name == "parameters":
-        return None
+def named_sampler(name: str, *, trace: Trace) -> Sampler:
+    """A logging sampler: ``argmin``, or argmax for every other name."""
     return LoggedSampler(ArgminSampler() if name == "argmin" else ArgmaxSampler(), trace=trace)
+
+
+def explicit_sampler(name: str, *, trace: Trace) -> Sampler | None:
+    """The sampler that a turn names; none when the parameters' is to be used."""
+    return None if name == "parameters" else named_sampler(name, trace=trace)
 
 
 def explicit_processor(name: str, *, trace: Trace, watch: Watch) -> Processor | None:
