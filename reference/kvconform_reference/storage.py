@@ -83,24 +83,43 @@ def visible_rows(cache: base.Cache) -> tensor.Rows:
 
 def from_state(state: CacheState) -> Any:
     """A new cache in this state; ValueError when the state is not one that a cache can be in."""
+    check_parameters(state)
     cache = _MAKERS[state.kind](state)
     for name, value in state.parameters.items():
         setattr(cache, name, value)
     if isinstance(cache, base.RowCache):
         cache.shape, cache.stored = state.shape, state.rows
-        cache.capacity = base.grown(0, state.rows.count)
         check_rows(cache)
+        cache.allocate()
     if isinstance(cache, caches.RecurrentCache):
         cache.replace(state.arrays)
     return cache
 
 
-def check_rows(cache: base.RowCache) -> None:
-    """ValueError when there are not as many rows as the offset says."""
-    if cache.rows != cache.stored.count:
+def check_parameters(state: CacheState) -> None:
+    """ValueError unless the state has exactly the parameters of its kind, integers all but the resolver."""
+    if state.kind not in PARAMETERS:
+        raise ValueError(f"kind {state.kind!r} is not known; it is one of {', '.join(PARAMETERS)}")
+    if set(state.parameters) != set(PARAMETERS[state.kind]):
         raise ValueError(
-            f"a saved {cache.kind} cache has {cache.stored.count} rows, its offset {cache.offset} needs "
-            f"{cache.rows}; the state is damaged, save the cache again"
+            f"a {state.kind} cache has the parameters {', '.join(PARAMETERS[state.kind]) or 'none'}, "
+            f"not {', '.join(state.parameters) or 'none'}; the state is damaged, save the cache again"
+        )
+    for name, value in state.parameters.items():
+        if name != "resolver" and type(value) is not int:
+            raise ValueError(
+                f"{name} {value!r} of a {state.kind} cache is not an integer; save the cache again"
+            )
+
+
+def check_rows(cache: base.RowCache) -> None:
+    """ValueError when rows and offset do not agree; only a rotating cache may hold fewer rows."""
+    held, needed = cache.stored.count, cache.offset - cache.start_position
+    fewer_allowed = isinstance(cache, caches.RotatingCache)
+    if held > needed or (held < needed and not fewer_allowed):
+        raise ValueError(
+            f"a saved {cache.kind} cache has {held} rows, its offset {cache.offset} needs {needed}; "
+            f"the state is damaged, save the cache again"
         )
 
 
@@ -142,15 +161,10 @@ def to_data(state: CacheState) -> dict[str, Any]:
 
 def from_data(data: Any) -> CacheState:
     """The state that `to_data` made this of."""
-    kind, parameters = data["kind"], data["parameters"]
-    if set(parameters) != set(PARAMETERS[kind]):
-        raise ValueError(
-            f"a {kind} cache has parameters {sorted(PARAMETERS[kind])}, not {sorted(parameters)}"
-        )
-    shape, rows = stored_arrays.rows_from_data(data["rows"], parameters)
+    shape, rows = stored_arrays.rows_from_data(data["rows"], data["parameters"])
     return CacheState(
-        kind=kind,
-        parameters=parameters,
+        kind=data["kind"],
+        parameters=data["parameters"],
         shape=shape,
         rows=rows,
         arrays=tuple(None if array is None else tuple(array) for array in data["arrays"]),

@@ -39,8 +39,8 @@ Factory = Callable[[], Implementation]
 def resolve_implementation(spec: str) -> Factory:
     """The factory that ``spec`` names; each call starts a new implementation.
 
-    ``StartFailed`` says what is wrong and what to do: here for a spec that names nothing or cannot be imported,
-    from the factory when the implementation does not start or is none.
+    ``StartFailed`` says what is wrong and what to do: here for a spec that names nothing or cannot be
+    imported, from the factory when the implementation does not start or is none.
     """
     if spec.startswith(EXEC):
         return partial(_start, spec, _process_factory(spec))

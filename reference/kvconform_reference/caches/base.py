@@ -103,8 +103,12 @@ class RowCache(Cache):
         self.shape = common_shape(self.shape, block.shape)
         self.stored = self.stored.part(0, self.rows).plus(tensor.rows_of(self.packed(block)))
         self.offset += block.count
-        self.capacity = grown(self.capacity, self.rows)
+        self.allocate()
         return self.fetch()
+
+    def allocate(self) -> None:
+        """Make room for the rows held, in growth steps; never gives room back (KC-1, QC-3)."""
+        self.capacity = grown(self.capacity, self.rows)
 
     def packed(self, block: tensor.Block) -> Any:
         """The block as this cache stores it."""

@@ -34,5 +34,6 @@ class ChunkedCache(PlainCache):
         if dropped:
             self.stored = self.stored.part(dropped, self.rows)
             self.start_position += dropped
-            self.capacity = base.grown(0, self.rows)
+            self.capacity = 0  # the rows kept move to an array of their own
+            self.allocate()
         return dropped

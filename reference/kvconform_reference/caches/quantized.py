@@ -112,7 +112,7 @@ def quantized_cache(source: base.RowCache, *, group_size: int, bits: int, resolv
     result.shape = shape
     result.stored = rows.map_blocks(result.packed)
     result.offset = source.offset
-    result.capacity = base.grown(0, result.offset)
+    result.allocate()
     return result
 
 

@@ -27,18 +27,20 @@ class RotatingCache(base.RowCache):
         """Index of the row that the next overwrite hits: rows from `keep` on are in time order from here."""
 
     def append(self, block: tensor.Block) -> tensor.Rows | None:
-        self.shape = common = base.common_shape(self.shape, block.shape)
+        self.shape = base.common_shape(self.shape, block.shape)
         new = tensor.rows_of(block)
         if block.count == 1:
             self._write_one(new)
         else:
             self._write_many(new)
-        self.shape = common
         self.offset += block.count
-        self.capacity = max(
-            self.stored.count, min(self.max_size, base.grown(self.capacity, self.stored.count))
-        )
+        self.allocate()
         return self.fetch()
+
+    def allocate(self) -> None:
+        """In growth steps up to max_size; exactly the rows stored beyond that."""
+        grown = min(self.max_size, base.grown(self.capacity, self.stored.count))
+        self.capacity = max(self.stored.count, grown)
 
     def fetch(self) -> tensor.Rows | None:
         """All stored rows, in the order they are stored."""
