@@ -1,0 +1,115 @@
+"""What a failure to answer means: the outcome, said in three parts, with the process's last words."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import dataclass
+
+from kvconform.implementation import Crash, ProtocolBroken, StartFailed, TimedOut, Trouble
+
+from . import messages
+from .child import Child, Ended, Silence, TooLong
+from .limits import Limits
+
+ALONE = "write the scenarios to a file with 'kvconform record' and run the process on it under a debugger"
+STDOUT = "only answers belong on stdout, one a line; print everything else to stderr"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Place:
+    """Where something went wrong: which implementation, doing what, under which limits."""
+
+    name: str
+    doing: str
+    """``answering a container scenario``."""
+    limits: Limits
+    seconds: float
+    """The time limit that held."""
+
+
+def trouble_of(child: Child, failure: Silence | messages.BadLine, place: Place) -> Trouble:
+    """The trouble that ``failure`` is. Ends the process: its exit status and last words are part of it."""
+    if isinstance(failure, messages.BadLine):
+        trouble = bad_line(failure, place)
+    elif isinstance(failure, TooLong):
+        trouble = _too_long(failure, place)
+    elif isinstance(failure, Ended):
+        trouble = ended(child.exit_status(), failure.partial, place)
+    else:
+        trouble = _silent(failure, place)
+    child.kill(gently=isinstance(trouble, TimedOut))
+    trouble.detail = child.stderr()
+    return trouble
+
+
+def bad_line(failure: messages.BadLine, place: Place) -> ProtocolBroken:
+    """A line that is no valid answer."""
+    advice = STDOUT if failure.code == messages.NOT_JSON else "docs/wire.md shows what an answer looks like"
+    return ProtocolBroken(f"{place.name}: {failure} while {place.doing}; {advice}")
+
+
+def ended(status: int | None, partial: bytes, place: Place) -> Trouble:
+    """The output ended without an answer. ``status`` is null when the process still runs."""
+    so_far = f", after part of a line: {messages.quote(partial)}" if partial else ""
+    if status is None:
+        what = f"{place.name} closed its stdout but goes on running, while {place.doing}{so_far}"
+        return ProtocolBroken(f"{what}; keep stdout open until shutdown")
+    if status == 0 and partial:
+        what = f"{place.name} exited in the middle of a line while {place.doing}: {messages.quote(partial)}"
+        return ProtocolBroken(f"{what}; end every answer with a newline and flush it")
+    name, how = exit_words(status)
+    return Crash(f"{place.name} {how} while {place.doing}{so_far}; {ALONE}", signal=name)
+
+
+def lingers(place: Place) -> TimedOut:
+    """A process that has answered ``shutdown`` and does not exit."""
+    what = f"{place.name} had not exited {place.seconds:g} s after shutdown was sent and was killed"
+    return TimedOut(f"{what}; exit with status 0 after the answer")
+
+
+def exit_words(status: int) -> tuple[str, str]:
+    """The signal's name, or nothing, and how the end is told: ``died with SIGSEGV``."""
+    name = _signal_name(-status)
+    if name:
+        return name, f"died with {name}"
+    name = _signal_name(status - 128)  # what a shell in between makes of a signal
+    return name, f"exited with status {status}" + (f" (a shell's word for {name})" if name else "")
+
+
+def start_failed(trouble: Trouble) -> StartFailed:
+    """The same as an error of the start, with what the process wrote to stderr: the best hint there is."""
+    words = f"\nIt wrote to stderr:\n{trouble.detail}" if trouble.detail else "\nIt wrote nothing to stderr."
+    return StartFailed(f"{trouble}{words}")
+
+
+def not_started(error: OSError, command: tuple[str, ...], name: str) -> StartFailed:
+    """The operating system would not start the command."""
+    program = command[0]
+    if isinstance(error, FileNotFoundError):
+        what = f"command {program!r} was not found"
+        advice = "give a path such as ./driver, or put its folder on PATH (a script: check its first line)"
+    elif isinstance(error, PermissionError):
+        what, advice = f"{program!r} may not be executed", f"try chmod +x {program}"
+    else:
+        what = f"{program!r} could not be executed ({error.strerror})"
+        advice = "a script needs a first line such as #!/usr/bin/env python3"
+    return StartFailed(f"{name}: {what}; {advice}")
+
+
+def _too_long(failure: TooLong, place: Place) -> ProtocolBroken:
+    what = f"{place.name}: an answer of more than {place.limits.answer_bytes} bytes while {place.doing}"
+    begin = messages.quote(failure.partial[: messages.QUOTED])
+    return ProtocolBroken(f"{what}, beginning {begin}; answer with what was asked for, or raise the limit")
+
+
+def _silent(failure: Silence, place: Place) -> TimedOut:
+    so_far = f" (only part of a line came: {messages.quote(failure.partial)})" if failure.partial else ""
+    what = f"{place.name} gave no answer within {place.seconds:g} s while {place.doing}{so_far}"
+    return TimedOut(f"{what}; raise the limit, or {ALONE}")
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name if number > 0 else ""
+    except ValueError:
+        return ""
