@@ -1,0 +1,59 @@
+"""What commands share: the console, lines on stderr, report files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import UserError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ..report.verdict import Verdict
+
+PLAIN_WIDTH = 120
+"""Columns where there is no terminal to ask: CI logs do not wrap."""
+
+
+def console(*, stderr: bool = False) -> Console:
+    """A console; no colours and no wrapping at 80 columns where the output is not a terminal."""
+    from rich.console import Console
+
+    made = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not made.is_terminal:
+        made.width = PLAIN_WIDTH
+    return made
+
+
+def fail(message: str) -> None:
+    """One line on stderr."""
+    print(f"kvconform: {message}", file=sys.stderr)
+
+
+def check_writable(path: Path | None) -> None:
+    """Refuse a report path that cannot be written, before the run and without touching what is there."""
+    if path is None:
+        return
+    existed = path.exists()
+    try:
+        with path.open("a", encoding="utf-8"):
+            pass
+    except OSError as error:
+        raise UserError(
+            f"report {path}: cannot be written: {error.strerror}. Give a path in a writable folder."
+        ) from None
+    if not existed:
+        path.unlink()
+
+
+def write_report(verdicts: Sequence[Verdict], *, json: Path | None, junit: Path | None) -> None:
+    """Write the reports that were asked for."""
+    from ..report.json_report import json_text
+    from ..report.junit import junit_text
+
+    for path, text_of in ((json, json_text), (junit, junit_text)):
+        if path is not None:
+            path.write_text(text_of(verdicts), encoding="utf-8")

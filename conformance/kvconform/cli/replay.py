@@ -1,0 +1,131 @@
+"""``kvconform replay``: run one scenario again and show what was expected beside what was observed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import BROKEN, CONFORMING, FAILED, NOTHING, UserError
+
+if TYPE_CHECKING:
+    from ..checks import Check
+    from ..replay import Replay
+    from ..report.log import Judged
+    from ..scenario import Scenario
+    from ..session import Session
+
+
+def replay(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A replay file, or a bare scenario.")],
+    implementation: Annotated[
+        str | None, typer.Option("--implementation", metavar="NAME", help="Instead of the one in the file.")
+    ] = None,
+) -> None:
+    """Run a replay file again: exit code 0 if it passes now, 1 if it still fails.
+
+    Of a bare scenario the reference's answer is printed, beside that of the implementation if one is named.
+    """
+    from ..replay import Replay, read_replay
+
+    found = read_replay(file)
+    if isinstance(found, Replay):
+        raise typer.Exit(_replay(found, implementation or found.implementation))
+    raise typer.Exit(_answer(found, implementation))
+
+
+def _replay(replay: Replay, spec: str) -> int:
+    from ..report.failure import render_failure
+    from ..selection import listed_requirements
+
+    check = _check_of(replay)
+    session = _session(spec)
+    try:
+        judged = session.judge(check, replay.scenario)
+    finally:
+        session.close()
+    listed = listed_requirements([check], [check.requirement])[0]
+    if judged.outcome == "pass":
+        typer.echo(f"{check.id}: passes now on {session.context.info.name}")
+    else:
+        typer.echo(render_failure(judged, listed))
+    if replay.known:
+        typer.echo(f"  known     {replay.known}")
+    return _code(judged)
+
+
+def _code(judged: Judged) -> int:
+    codes = {"pass": CONFORMING, "protocol": BROKEN, "unsupported": NOTHING}
+    return codes.get(judged.outcome, FAILED)
+
+
+def _check_of(replay: Replay) -> Check:
+    from ..errors import near_matches
+    from ..suite import all_checks
+
+    by_id = {check.id: check for check in all_checks()}
+    if replay.check not in by_id:
+        near = near_matches(replay.check, list(by_id))
+        raise UserError(
+            f"replay file: check {replay.check!r} does not exist in this version{near}. "
+            "Correct it, or give the scenario alone."
+        )
+    return by_id[replay.check]
+
+
+def _session(spec: str) -> Session:
+    from ..session import start_session
+
+    return start_session(spec)
+
+
+def _answer(scenario: Scenario, spec: str | None) -> int:
+    from ..oracle import ReferenceOracle
+    from ..report.columns import side_by_side
+    from ..report.compact import compact_scenario
+    from ..scenario import as_data
+    from .output import console
+
+    typer.echo("\n".join(compact_scenario(as_data(scenario))))
+    width = console().width
+    if spec is None:
+        from kvconform_reference.dialect import PROPOSAL
+
+        typer.echo("\n".join(_json_lines(as_data(ReferenceOracle(PROPOSAL)(scenario)))))
+        return CONFORMING
+    session = _session(spec)
+    try:
+        expected = as_data(ReferenceOracle(session.context.dialect)(scenario))
+        observed, trouble = _observed(session, scenario)
+    finally:
+        session.close()
+    titles = ("reference", session.context.info.name)
+    typer.echo("\n".join(side_by_side(expected, observed, width=width, titles=titles)))
+    if trouble:
+        return BROKEN if trouble == "protocol" else FAILED
+    return CONFORMING if observed == expected else FAILED
+
+
+def _observed(session: Session, scenario: Scenario) -> tuple[Any, str]:
+    """The implementation's answer as data, and the outcome when there was none."""
+    from ..implementation import Trouble, Unsupported
+    from ..observation import Refusal
+    from ..scenario import as_data
+
+    try:
+        return as_data(session.implementation.run(scenario)), ""
+    except Trouble as trouble:
+        return {trouble.outcome: str(trouble)}, trouble.outcome
+    except Unsupported as unsupported:
+        return {"unsupported": str(unsupported)}, "unsupported"
+    except (ValueError, TypeError, NotImplementedError) as refusal:
+        return as_data(Refusal(message=str(refusal))), ""
+
+
+def _json_lines(data: Any) -> list[str]:
+    import json
+
+    from ..report.columns import readable
+
+    return json.dumps(readable(data), indent=2).splitlines()

@@ -1,0 +1,33 @@
+"""``kvconform report``: make reports from event logs, of runs that were cut short too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .output import check_writable, console, write_report
+
+
+def report(
+    logs: Annotated[list[Path], typer.Argument(help="Event logs that runs have written.", metavar="LOG...")],
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the JSON report.")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the JUnit report.")
+    ] = None,
+) -> None:
+    """Print the verdict that event logs hold, and write reports of it; exits as the run would have."""
+    from ..report.log import read_log
+    from ..report.table import print_summary
+    from ..report.verdict import verdict_of
+    from ..runner import exit_code_of
+
+    for path in (json, junit):
+        check_writable(path)
+    verdicts = [verdict_of(read_log(log), spec=str(log)) for log in logs]
+    write_report(verdicts, json=json, junit=junit)
+    print_summary(verdicts, console())
+    raise typer.Exit(exit_code_of(verdicts))

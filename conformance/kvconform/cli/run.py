@@ -1,0 +1,123 @@
+"""``kvconform run``: judge implementations, print the verdict, write the reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
+
+from .output import check_writable, console, fail, write_report
+
+if TYPE_CHECKING:
+    from ..report.verdict import Verdict
+    from ..runner import Finished, RunOptions
+
+Budget = Literal["quick", "default", "thorough"]
+
+
+def run(
+    implementations: Annotated[
+        list[str],
+        typer.Argument(
+            help="Registered names, module:factory, or exec:COMMAND.", metavar="IMPLEMENTATION..."
+        ),
+    ],
+    requirement: Annotated[
+        list[str] | None,
+        typer.Option("--requirement", metavar="ID|AREA", help="Judge only this; may be repeated."),
+    ] = None,
+    budget: Annotated[Budget, typer.Option("--budget", help="How much is generated.")] = "default",
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of everything that is generated.")
+    ] = None,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the JSON report.")
+    ] = None,
+    junit: Annotated[
+        Path | None, typer.Option("--junit", metavar="FILE", help="Write the JUnit report.")
+    ] = None,
+    known_failures: Annotated[
+        str | None,
+        typer.Option(
+            "--known-failures", metavar="FILE|none", help="Known failures; default: the shipped file."
+        ),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("-n", "--workers", metavar="WORKERS", min=1, help="Processes that judge.")
+    ] = None,
+) -> None:
+    """Judge implementations; exit code 0 means: every requirement that applies holds."""
+    from ..runner import RunOptions, exit_code_of, usable_workers
+    from ..session import DEFAULT_SEED
+
+    for path in (json, junit):
+        check_writable(path)
+    options = RunOptions(
+        requirements=tuple(requirement or ()),
+        budget=budget,
+        seed=DEFAULT_SEED if seed is None else seed,
+        known=known_failures,
+        workers=usable_workers(workers),
+    )
+    _validate(implementations, options)
+    finished, verdicts = _run_all(implementations, options)
+    write_report(verdicts, json=json, junit=junit)
+    if any(verdict.interrupted for verdict in verdicts):
+        logs = ", ".join(str(done.log) for done in finished) or "nothing"
+        fail(
+            f"interrupted, so there is no verdict; what was judged is in {logs}, reports say complete: false"
+        )
+    else:
+        _print_summary(verdicts)
+    raise typer.Exit(exit_code_of(verdicts))
+
+
+def _validate(implementations: list[str], options: RunOptions) -> None:
+    """Refuse a mistake before anything is started."""
+    from ..known import known_failures_for
+    from ..selection import known_ids, selected_requirements
+    from ..suite import all_checks
+
+    selected_requirements(options.requirements)
+    for spec in implementations:
+        _check_spec(spec)
+        known_failures_for(spec, options.known, ids=known_ids(all_checks()))
+
+
+def _check_spec(spec: str) -> None:
+    """Refuse a name that names nothing; whether what it names can be started is seen when it is."""
+    from ..errors import UserError, near_matches
+    from ..implementations.registry import EXEC, registered
+
+    names = sorted(registered())
+    if spec.partition("@")[0] not in names and ":" not in spec:
+        raise UserError(
+            f"implementation {spec!r} is not known{near_matches(spec, names)}. "
+            f"Give {', '.join(names)}, module:factory, or exec:COMMAND."
+        )
+    if spec.startswith(EXEC) and not spec.removeprefix(EXEC).strip():
+        raise UserError(f"implementation {spec!r} names no command. Give one, such as exec:./driver.")
+
+
+def _run_all(implementations: list[str], options: RunOptions) -> tuple[list[Finished], list[Verdict]]:
+    """Each implementation's verdict; those that an interrupt left out are there, without anything judged."""
+    from ..report.log import Log
+    from ..report.verdict import verdict_of
+    from ..runner import run_suite
+    from .progress import following
+
+    finished: list[Finished] = []
+    for spec in implementations:
+        with following(spec) as on_event:
+            finished.append(run_suite(spec, options, on_event=on_event))
+        if finished[-1].verdict.interrupted:
+            break
+    left_out = [verdict_of(Log(), spec=spec, interrupted=True) for spec in implementations[len(finished) :]]
+    return finished, [*(done.verdict for done in finished), *left_out]
+
+
+def _print_summary(verdicts: list[Verdict]) -> None:
+    from ..report.table import print_summary
+
+    print_summary(verdicts, console())

@@ -1,0 +1,73 @@
+from __future__ import annotations
+
+import io
+
+from kvconform.report.log import Begun, Broken, Excuse
+from kvconform.report.table import closing_lines, print_summary, tally
+from kvconform.report.verdict import Verdict
+from log_samples import failed, header, judged, listed, verdict
+from rich.console import Console
+
+
+def _printed(*verdicts: Verdict) -> str:
+    out = io.StringIO()
+    print_summary(verdicts, Console(file=out, width=120))
+    return out.getvalue()
+
+
+def _one() -> Verdict:
+    return verdict(
+        header(listed("MQ-1"), listed("MQ-2"), listed("GS-1"), listed("GS-2")),
+        failed("MQ-1.only"),
+        judged("MQ-2.only", "known failure"),
+        judged("GS-1.only"),
+        judged("GS-2.only", "unsupported"),
+    )
+
+
+def test_the_table_counts_each_area() -> None:
+    text = _printed(_one())
+    rows = {
+        line.split()[0]: line.split()[1:] for line in text.splitlines() if line[:3] in ("MQ ", "GS ", "all")
+    }
+    assert rows["MQ"] == ["0", "/", "1", "/", "1", "/", "0"]
+    assert rows["GS"] == ["1", "/", "0", "/", "0", "/", "1"]
+    assert rows["all"] == ["1", "/", "1", "/", "1", "/", "1"]
+
+
+def test_two_implementations_stand_side_by_side() -> None:
+    line = next(line for line in _printed(_one(), _one()).splitlines() if line.startswith("MQ "))
+    assert line.split() == ["MQ", *["0", "/", "1", "/", "1", "/", "0"], *["0", "/", "1", "/", "1", "/", "0"]]
+
+
+def test_every_failure_is_printed_with_its_replay_command() -> None:
+    assert "kvconform replay .kvconform/failures/ab.json" in _printed(_one())
+
+
+def test_the_number_of_judged_universal_requirements_is_printed() -> None:
+    assert "U requirements judged: 3 of 4" in _printed(_one())
+
+
+def test_a_should_that_fails_is_named_as_reported_only() -> None:
+    lines = closing_lines(verdict(header(listed("QC-11", level="should")), failed("QC-11.only")))
+    assert any("QC-11" in line and "should" in line for line in lines)
+
+
+def test_a_stale_entry_is_named_with_the_file_to_change() -> None:
+    entry = Excuse(key="MQ-1", reason="upstream bug", message="x")
+    lines = closing_lines(verdict(header(listed("MQ-1"), known=(entry,)), judged("MQ-1.only", examined=(0,))))
+    assert any("MQ-1" in line and "upstream bug" in line and "known.toml" in line for line in lines)
+
+
+def test_a_run_that_was_cut_short_is_called_incomplete_with_what_it_was_busy_with() -> None:
+    lines = closing_lines(verdict(header(listed("MQ-1")), Begun(check="MQ-1.only"), complete=False))
+    assert any("INCOMPLETE" in line and "MQ-1.only" in line for line in lines)
+
+
+def test_an_implementation_that_did_not_start_is_one_line_with_the_reason() -> None:
+    (line,) = closing_lines(verdict(Broken(spec="exec:x", message="no such command"), complete=False))
+    assert "no such command" in line
+
+
+def test_what_counts_as_what() -> None:
+    assert tally(_one().requirements) == (1, 1, 1, 1)
