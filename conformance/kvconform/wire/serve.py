@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
-import importlib
 import os
 import signal
 import sys
 import traceback
 from collections.abc import Callable
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO
 
 from pydantic import ValidationError
 
 from kvconform.errors import BROKEN, USAGE, UserError
 from kvconform.implementation import Implementation, Info, StartFailed, Unsupported
+from kvconform.implementations import registry
+from kvconform.implementations.refusals import REFUSALS
 from kvconform.observation import Refusal
 from kvconform.scenario import Document, Scenario
 
@@ -111,7 +112,7 @@ def answer_run(implementation: Implementation, id: int, scenario: Scenario) -> b
         return messages.error_line(id, messages.UNSUPPORTED, str(error))
     except ValidationError as error:  # a ValueError, but about the answer and not about the scenario
         return _no_observation(id, str(error), detail=_end_of_traceback(error))
-    except (ValueError, TypeError, NotImplementedError) as error:
+    except REFUSALS as error:
         return messages.error_line(id, messages.REFUSED, str(error) or type(error).__name__)
     except (Exception, SystemExit) as error:
         message = f"the implementation raised {type(error).__name__}: {error}"
@@ -158,32 +159,6 @@ def _complain(error: Exception) -> None:
     print(str(error) if clear else _end_of_traceback(error), file=sys.stderr, flush=True)
 
 
-def resolve_factory(spec: str) -> Factory:
-    """The factory that ``spec`` names: a registered name or ``module:factory``.
-
-    Raises ``StartFailed`` or ``UserError`` that says what is wrong with ``spec``.
-    """
-    try:
-        registry = importlib.import_module("kvconform.implementations.registry")
-    except ModuleNotFoundError as error:
-        if not str(error.name).startswith("kvconform.implementations"):
-            raise
-        return _import_factory(spec)
-    return cast("Factory", registry.resolve_implementation(spec))
-
-
-def _import_factory(spec: str) -> Factory:
-    module_name, colon, attribute = spec.partition(":")
-    if not (module_name and colon and attribute):
-        raise StartFailed(
-            f"implementation {spec!r} is not of the form module:factory; give for example my.module:make"
-        )
-    found: Any = importlib.import_module(module_name)
-    if not callable(getattr(found, attribute, None)):
-        raise StartFailed(f"module {module_name} has no factory {attribute!r}; define it or correct its name")
-    return cast("Factory", getattr(found, attribute))
-
-
 def main(arguments: list[str] | None = None) -> int:
     """``python -m kvconform.wire.serve SPEC``."""
     words = sys.argv[1:] if arguments is None else arguments
@@ -193,7 +168,7 @@ def main(arguments: list[str] | None = None) -> int:
             file=sys.stderr,
         )
         return USAGE
-    return serve(lambda: resolve_factory(words[0])())
+    return serve(lambda: registry.resolve_implementation(words[0])())
 
 
 if __name__ == "__main__":
