@@ -19,9 +19,9 @@ from ...scenario import (
     ResolveScenario,
     Scenario,
 )
+from ..refusals import REFUSALS
 from . import cache, container, content, iterate, package
 from .package import mx
-from ..refusals import REFUSALS
 
 FEATURES = (
     "free-pass",

@@ -20,8 +20,8 @@ from ...scenario import (
     StateRoundTrip,
     Trim,
 )
-from . import layers, looks, package
 from ..refusals import step_error
+from . import layers, looks, package
 
 
 def run(scenario: CacheScenario) -> CacheObservation:

@@ -10,8 +10,8 @@ from typing import Any
 from ...implementation import Unsupported
 from ...observation import ContainerObservation, StepError, StepRecord
 from ...scenario import AppendStep, ContainerScenario, DropFrontStep, PassStep, Step, TrimStep
-from . import layers, looks, package
 from ..refusals import step_error
+from . import layers, looks, package
 
 
 def run(scenario: ContainerScenario) -> ContainerObservation:

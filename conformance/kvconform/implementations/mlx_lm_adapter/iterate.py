@@ -10,15 +10,16 @@ from ...observation import (
     EndEvent,
     IterateObservation,
     NextEvent,
+    SampleEvent,
     StepError,
     TokenEvent,
     TurnRecord,
 )
 from ...pattern import prompt_tokens
 from ...scenario import IterateScenario, Turn
+from ..refusals import step_error
 from . import layers, looks, package, scripted
 from .package import mx
-from ..refusals import step_error
 
 
 def run(scenario: IterateScenario) -> IterateObservation:
@@ -30,17 +31,15 @@ def run(scenario: IterateScenario) -> IterateObservation:
 
 def _require_concepts(scenario: IterateScenario) -> None:
     """*Unsupported* for what ``generate_step`` has no words for."""
-    asked_model = scenario.given == "model"
     missing = {
-        "being given a list and a container": scenario.given == "both",
-        "a model state": scenario.model.state != "none",
-        "a prepare of the model": scenario.model.prepare != "tokens",
+        "way of being given both a list and a container": scenario.given == "both",
+        "model state": scenario.model.state != "none",
+        "prepare of the model": scenario.model.prepare != "tokens",
     }
     for turn in scenario.turns:
         missing |= {
-            f"the {turn.form} form": turn.form != "general",
-            "construction without a next: its construction is lazy": turn.nexts == 0,
-            "a caller's list when the model was asked": turn.cache == "caller-list" and asked_model,
+            f"{turn.form} form": turn.form != "general",
+            "construction without a next (it is lazy)": turn.nexts == 0,
         }
         for what, is_missing in missing.items():
             if is_missing:
@@ -48,18 +47,19 @@ def _require_concepts(scenario: IterateScenario) -> None:
 
 
 class _Bench:
-    """The model, the one list that plays every holder, and the objects met, over all turns."""
+    """The caller of ``generate_step``: its list or none, the model, and the objects met, over all turns."""
 
     def __init__(self, scenario: IterateScenario) -> None:
         slots = layers.number(scenario.layers)
         builder = layers.Builder(content=scenario.observe.content)
-        self._list: list[Any] = [builder.build(slot) for slot in slots]
+        built = [builder.build(slot) for slot in slots]
         self._registry = looks.Registry(scenario.observe)
-        self._registry.meet_all(self._list)
-        self._model = scripted.Model(scenario.model, slots, builder, self._list)
+        self._registry.meet_all(built)
+        self._model = scripted.Model(scenario.model, slots, builder, built)
         self._vocab = scenario.model.vocab
-        self._ask_model = scenario.given == "model"
-        self._holders = ("container", "alias") if self._ask_model else ("container", "alias", "caller")
+        self._caller = None if scenario.given == "model" else built
+        self._working: list[Any] | None = built if scenario.given == "container" else None
+        """What stands for a container: a list handed in as one, or of the last turn that got past prefill."""
 
     def turn(self, turn: Turn) -> TurnRecord:
         """One call of ``generate_step``, asked ``nexts`` times."""
@@ -70,9 +70,22 @@ class _Bench:
             self._take(self._tokens(turn), turn.nexts, trace)
         except Exception as raised:
             error = step_error(raised)
-        ids = self._registry.meet_all(self._list)
-        holders: dict[str, tuple[int, ...]] = dict.fromkeys(self._holders, ids)
-        return TurnRecord(error=error, trace=tuple(trace), holders=holders, objects=self._registry.views())
+        if any(isinstance(event, SampleEvent) for event in trace):
+            self._working = self._model.current
+        return TurnRecord(
+            error=error, trace=tuple(trace), holders=self._holders(), objects=self._registry.views()
+        )
+
+    def _holders(self) -> dict[str, tuple[int, ...]]:
+        """Whose list is which; with a caller's list all names stand for that one."""
+        lists = {"container": self._working, "alias": self._working, "caller": self._caller}
+        return {name: self._registry.meet_all(held) for name, held in lists.items() if held is not None}
+
+    def _passed(self, turn: Turn) -> list[Any] | None:
+        """The list that a turn hands over; without one the model is asked."""
+        if self._caller is not None:
+            return self._caller
+        return self._model.first_list if turn.cache == "caller-list" else self._working
 
     def _take(self, tokens: Iterator[int], nexts: int, trace: scripted.Trace) -> None:
         for i in range(nexts):
@@ -85,15 +98,13 @@ class _Bench:
         parameters = turn.parameters
         limit = -1 if parameters.max_tokens is None else parameters.max_tokens
         prompt = prompt_tokens(turn.prompt.length, turn.prompt.seed, self._vocab)
-        given = None if self._ask_model else self._list
-        self._ask_model = False  # later turns go on with the list the model made
         steps = package.generate_step(
             mx.array(prompt, mx.uint32),
             self._model,
             max_tokens=limit,
             sampler=self._sampler(turn),
             logits_processors=self._processors(turn),
-            prompt_cache=given,
+            prompt_cache=self._passed(turn),
             prefill_step_size=parameters.prefill_step,
             kv_bits=parameters.bits,
             kv_group_size=parameters.group_size,
@@ -117,4 +128,6 @@ class _Bench:
             )
         else:
             return None
-        return [scripted.logging_processor(one, self._model.trace, lambda: self._list) for one in chosen]
+        return [
+            scripted.logging_processor(one, self._model.trace, lambda: self._model.current) for one in chosen
+        ]

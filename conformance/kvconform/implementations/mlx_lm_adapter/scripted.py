@@ -45,22 +45,29 @@ class Model:
         self.layers = list(slots)
         self.trace: Trace = []
         """Where events of the current turn go."""
+        self.first_list: list[Any] | None = None
+        """The list that it answered with when it was first asked for one."""
+        self.current: list[Any] = []
+        """The list of the last call."""
         self._script = script
         self._builder = builder
-        self._caches = caches
+        self._caches = tuple(caches)
         self._calls = self._idle = 0
         self._rotations = _rotations(script)
 
     def make_cache(self) -> list[Any]:
-        """The list that the scenario's layers are; logged, because it is the model that was asked."""
+        """A new list of the scenario's layers; logged, because it is the model that was asked."""
         self.trace.append(NewCacheEvent())
-        return self._caches
+        made = list(self._caches)
+        if self.first_list is None:
+            self.first_list = made
+        return made
 
     def __call__(self, tokens: Any, cache: list[Any] | None = None) -> Any:
         """Logits ``[1, L, vocab]`` of the tokens ``[1, L]``; writes L rows to every layer."""
         (read,) = tokens.tolist()
         self._notice_endless(len(read))
-        caches = cache if cache is not None else []
+        caches = self.current = cache if cache is not None else []
         self.trace.append(
             CallEvent(
                 tokens=tuple(read),
