@@ -113,11 +113,11 @@ def _row_fields(looker: _Looker, observe: Observe) -> dict[str, Any]:
 
 
 def rows_of(cache: Any) -> int:
-    """Rows a reader gets: the buffer up to the offset (chunked: the rows held), never beyond its end."""
+    """Rows a reader gets: what slicing the buffer at the offset (chunked: at the rows held) leaves."""
     if cache.keys is None:
         return 0
     held = cache.offset - getattr(cache, "start_position", 0)
-    return min(held, layers.buffers(cache.keys)[0].shape[2])
+    return len(range(layers.buffers(cache.keys)[0].shape[2])[:held])
 
 
 def _dim(cache: Any, side: Any) -> int | None:
