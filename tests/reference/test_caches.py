@@ -6,7 +6,7 @@ import copy
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kvconform_reference import caches, floats, policy, tensor
 from notation import (
@@ -150,6 +150,7 @@ def test_converting_and_appending_commute_across_a_growth_boundary(bits: int, ke
 
 
 @pytest.mark.requirement("QC-2")
+@settings(deadline=None)  # the machine may be busy
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=4), st.integers(0, 4), st.sampled_from(BITS))
 def test_a_cache_converted_at_any_point_equals_one_converted_at_the_end(
     appends: list[int], at: int, bits: int
@@ -326,6 +327,7 @@ def test_a_rotating_cache_stores_its_rows_in_this_order(
 
 
 @pytest.mark.requirement("KC-2")
+@settings(deadline=None)  # the machine may be busy
 @given(
     st.lists(st.integers(1, 6), min_size=1, max_size=12),
     st.integers(1, 6).flatmap(lambda size: st.tuples(st.just(size), st.integers(0, size - 1))),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kvconform_reference import caches, policy, protocol
 from kvconform_reference.dialect import DIALECTS, PROPOSAL, Dialect
@@ -527,6 +527,7 @@ KEEPING = [name for name, d in DIALECTS.items() if (d.rotating, d.incompatible) 
 
 
 @pytest.mark.requirement("MQ-17", "MQ-4")
+@settings(deadline=None)  # the machine may be busy
 @given(
     st.lists(st.sampled_from(LAYERS), max_size=5),
     st.sampled_from(KEEPING),
