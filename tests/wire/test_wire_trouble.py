@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
+import subprocess
+import sys
 import time
 
 import pytest
 from kvconform.implementation import Crash, ProtocolBroken, StartFailed, TimedOut, Trouble, Unsupported
 from kvconform.observation import Refusal
 from kvconform.wire.limits import Limits
-from wire_helpers import BAD, PID, QUICK, StartDriver, is_gone, resolve, size_for
+from kvconform.wire.process import ProcessImplementation
+from wire_helpers import BAD, DRIVER, PID, QUICK, StartDriver, is_gone, resolve, size_for
 
 HURRIED = Limits(start=10, call=0.5, shutdown=1)
 """For drivers that hang: half a second is a hundred times what an answer takes."""
@@ -263,3 +267,25 @@ def test_closing_ends_every_process_and_tells_what_went_wrong(
     assert [message in str(trouble) for trouble in driver.late] == ([True] if message else [])
     with pytest.raises(RuntimeError, match="closed"):
         driver.run(resolve(64))
+
+
+def test_a_forgotten_process_is_killed() -> None:
+    driver = ProcessImplementation([sys.executable, "-IS", str(DRIVER), ""], limits=QUICK, spare=True)
+    pid = size_for(driver, PID)
+    del driver
+    gc.collect()
+    assert is_gone(pid or 0)
+
+
+def test_processes_end_when_the_suite_is_killed() -> None:
+    script = (
+        "import os, signal, sys\n"
+        "from kvconform.wire.process import ProcessImplementation\n"
+        "driver = ProcessImplementation(sys.argv[1:])\n"
+        "print(driver._child.pid, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    command = [sys.executable, "-c", script, sys.executable, "-IS", str(DRIVER), ""]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert is_gone(int(done.stdout))
