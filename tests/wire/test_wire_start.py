@@ -13,7 +13,8 @@ from kvconform.wire.process import ProcessImplementation
 from wire_helpers import BAD, DRIVER, QUICK, StartDriver, resolve, size_for
 
 FAILURES = {
-    "start-exits": r"exited with status 4 while answering initialize;(.|\n)*stderr:\ncannot open the model",
+    "start-exits": r"^the driver could not be started: the process exited with status 4 while answering init"
+    r"(.|\n)*stderr:\ncannot open the model file$",
     "start-crashes": r"died with SIGABRT while answering initialize[^\n]*\nIt wrote nothing to stderr",
     "start-banner": r"not JSON: 'Welcome to the driver' while answering initialize; only answers belong",
     "start-talks": r"more than one answer: 'ready\\n'",
@@ -32,7 +33,7 @@ def test_a_failed_start_says_why(start_driver: StartDriver, behaviour: str, mess
 
 
 def test_a_slow_start_ends_at_the_start_limit(start_driver: StartDriver) -> None:
-    with pytest.raises(StartFailed, match=r"gave no answer within 0\.3 s while answering initialize"):
+    with pytest.raises(StartFailed, match=r"no answer within 0\.3 s while answering initialize"):
         start_driver("start-slow", limits=Limits(start=0.3))
 
 

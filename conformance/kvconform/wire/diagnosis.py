@@ -1,4 +1,7 @@
-"""What a failure to answer means: the outcome, said in three parts, with the process's last words."""
+"""What a failure to answer means: the outcome, said in three parts, with the process's last words.
+
+A message begins with what happened, not with the command: known failures are recognised by its beginning.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +14,14 @@ from . import messages
 from .child import Child, Ended, Silence, TooLong
 from .limits import Limits
 
-ALONE = "write the scenarios to a file with 'kvconform record' and run the process on it under a debugger"
+ALONE = "to see it alone, 'kvconform record -o FILE' and run the process on FILE under a debugger"
 STDOUT = "only answers belong on stdout, one a line; print everything else to stderr"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Place:
-    """Where something went wrong: which implementation, doing what, under which limits."""
+    """Where something went wrong: doing what, under which limits."""
 
-    name: str
     doing: str
     """``answering a container scenario``."""
     limits: Limits
@@ -45,25 +47,25 @@ def trouble_of(child: Child, failure: Silence | messages.BadLine, place: Place) 
 def bad_line(failure: messages.BadLine, place: Place) -> ProtocolBroken:
     """A line that is no valid answer."""
     advice = STDOUT if failure.code == messages.NOT_JSON else "docs/wire.md shows what an answer looks like"
-    return ProtocolBroken(f"{place.name}: {failure} while {place.doing}; {advice}")
+    return ProtocolBroken(f"{failure} while {place.doing}; {advice}")
 
 
 def ended(status: int | None, partial: bytes, place: Place) -> Trouble:
     """The output ended without an answer. ``status`` is null when the process still runs."""
     so_far = f", after part of a line: {messages.quote(partial)}" if partial else ""
     if status is None:
-        what = f"{place.name} closed its stdout but goes on running, while {place.doing}{so_far}"
+        what = f"the process closed its stdout but goes on running, while {place.doing}{so_far}"
         return ProtocolBroken(f"{what}; keep stdout open until shutdown")
     if status == 0 and partial:
-        what = f"{place.name} exited in the middle of a line while {place.doing}: {messages.quote(partial)}"
+        what = f"the process exited in the middle of a line while {place.doing}: {messages.quote(partial)}"
         return ProtocolBroken(f"{what}; end every answer with a newline and flush it")
     name, how = exit_words(status)
-    return Crash(f"{place.name} {how} while {place.doing}{so_far}; {ALONE}", signal=name)
+    return Crash(f"the process {how} while {place.doing}{so_far}; {ALONE}", signal=name)
 
 
 def lingers(place: Place) -> TimedOut:
     """A process that has answered ``shutdown`` and does not exit."""
-    what = f"{place.name} had not exited {place.seconds:g} s after shutdown was sent and was killed"
+    what = f"the process had not exited {place.seconds:g} s after shutdown was sent and was killed"
     return TimedOut(f"{what}; exit with status 0 after the answer")
 
 
@@ -76,10 +78,10 @@ def exit_words(status: int) -> tuple[str, str]:
     return name, f"exited with status {status}" + (f" (a shell's word for {name})" if name else "")
 
 
-def start_failed(trouble: Trouble) -> StartFailed:
+def start_failed(trouble: Trouble, name: str) -> StartFailed:
     """The same as an error of the start, with what the process wrote to stderr: the best hint there is."""
     words = f"\nIt wrote to stderr:\n{trouble.detail}" if trouble.detail else "\nIt wrote nothing to stderr."
-    return StartFailed(f"{trouble}{words}")
+    return StartFailed(f"{name} could not be started: {trouble}{words}")
 
 
 def not_started(error: OSError, command: tuple[str, ...], name: str) -> StartFailed:
@@ -97,14 +99,14 @@ def not_started(error: OSError, command: tuple[str, ...], name: str) -> StartFai
 
 
 def _too_long(failure: TooLong, place: Place) -> ProtocolBroken:
-    what = f"{place.name}: an answer of more than {place.limits.answer_bytes} bytes while {place.doing}"
+    what = f"an answer of more than {place.limits.answer_bytes} bytes while {place.doing}"
     begin = messages.quote(failure.partial[: messages.QUOTED])
     return ProtocolBroken(f"{what}, beginning {begin}; answer with what was asked for, or raise the limit")
 
 
 def _silent(failure: Silence, place: Place) -> TimedOut:
     so_far = f" (only part of a line came: {messages.quote(failure.partial)})" if failure.partial else ""
-    what = f"{place.name} gave no answer within {place.seconds:g} s while {place.doing}{so_far}"
+    what = f"no answer within {place.seconds:g} s while {place.doing}{so_far}"
     return TimedOut(f"{what}; raise the limit, or {ALONE}")
 
 

@@ -153,7 +153,7 @@ class ProcessImplementation:
             raise Unsupported(error.message)
         detail = "\n".join(filter(None, (error.data.detail if error.data else "", child.stderr())))
         if error.kind == "protocol":
-            raise ProtocolBroken(f"{self.name}: {error.message}", detail=detail)
+            raise ProtocolBroken(error.message, detail=detail)
         raise Trouble(error.message, detail=detail)
 
     def _let_go(self, child: Child, failure: Ended) -> None:
@@ -236,7 +236,7 @@ class ProcessImplementation:
             )
 
     def _place(self, doing: str, seconds: float) -> diagnosis.Place:
-        return diagnosis.Place(name=self.name, doing=doing, limits=self.limits, seconds=seconds)
+        return diagnosis.Place(doing=doing, limits=self.limits, seconds=seconds)
 
 
 class PythonChild(ProcessImplementation):

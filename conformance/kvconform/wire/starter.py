@@ -106,7 +106,7 @@ class Starter:
             info = self._introduction(child)
         except Trouble as trouble:
             self.drop(child)
-            raise diagnosis.start_failed(trouble) from None
+            raise diagnosis.start_failed(trouble, self._name) from None
         except BaseException:  # Ctrl-C, a time limit around this one
             self.drop(child)
             raise
@@ -126,9 +126,8 @@ class Starter:
                 raise messages.BadLine("more than one answer", child.rest, code=messages.NOT_JSON)
             return accepted(answer, line)
         except (Silence, messages.BadLine) as failure:
-            place = diagnosis.Place(
-                name=self._name, doing="answering initialize", limits=self._limits, seconds=self._limits.start
-            )
+            seconds = self._limits.start
+            place = diagnosis.Place(doing="answering initialize", limits=self._limits, seconds=seconds)
             raise diagnosis.trouble_of(child, failure, place) from None
 
 
