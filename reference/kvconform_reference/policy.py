@@ -101,12 +101,24 @@ def plan_pass(
 
 
 def commit(plan: Plan, layers: list[Layer]) -> None:
-    """Put the converted layers into their slots: of `layers`, or of the composites in it (MQ-4, MQ-10)."""
-    for slot, converted in plan.replacements:
-        if slot.holder is None:
-            layers[slot.place] = converted
-        else:
-            protocol.replace_child(slot.holder, slot.place, converted)
+    """Put the converted layers into their slots; when one cannot be put there, all are as before (MQ-13)."""
+    done: list[Slot] = []
+    try:
+        for slot, converted in plan.replacements:
+            put(slot, converted, layers)
+            done.append(slot)
+    except BaseException:
+        for slot in done:
+            put(slot, slot.layer, layers)
+        raise
+
+
+def put(slot: Slot, layer: Layer, layers: list[Layer]) -> None:
+    """Replace what is in a slot: of `layers`, or of a composite in it (MQ-4, MQ-10)."""
+    if slot.holder is None:
+        layers[slot.place] = layer
+    else:
+        protocol.replace_child(slot.holder, slot.place, layer)
 
 
 def is_skipped(layers: Sequence[Layer], dialect: Dialect) -> bool:

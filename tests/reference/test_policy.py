@@ -483,6 +483,21 @@ def test_the_list_is_as_before_when_a_conversion_fails_half_way() -> None:
     assert layers == kept
 
 
+@pytest.mark.requirement("MQ-13", "MQ-10")
+def test_list_and_composites_are_as_before_when_a_child_cannot_be_put_into_its_slot() -> None:
+    class Sealed(caches.CompositeCache):
+        def replace_child(self, index: int, child: Any) -> None:
+            raise RuntimeError("sealed")
+
+    first, sealed = composite(plain(12)), Sealed([plain(12)])
+    layers: list[Any] = [plain(12), first, sealed]
+    kept, children = list(layers), first.children
+    with pytest.raises(RuntimeError, match="sealed"):
+        policy.maybe_quantize(layers, 4, dialect=Dialect(nested="recurse"))
+    assert layers == kept
+    assert first.children == children
+
+
 @pytest.mark.requirement("MQ-15")
 @pytest.mark.parametrize(
     ("make", "start", "triggered"),
