@@ -122,7 +122,7 @@ def test_the_features_are_those_that_the_dialect_has_a_concept_of(dialect: str, 
 
 
 def test_a_generate_scenario_is_unsupported() -> None:
-    scenario = GenerateScenario(model="llama", prompt=(1,), parameters=Parameters())
+    scenario = GenerateScenario(model="llama", prompt=(1,), parameters=Parameters(max_tokens=1))
     with pytest.raises(Unsupported, match="answers no generate scenarios"):
         REFERENCE.run(scenario)
 
