@@ -31,7 +31,7 @@ NEVER_COMPARED = ("message", "prefill_times", "nbytes", "accesses")
 
 
 def require_tools(language: str, *tools: str, headers: Sequence[str] = ()) -> None:
-    """Skip, saying why, where the toolchain is missing; on CI that is a failure: it must judge every driver."""
+    """Skip, saying why, where the toolchain is missing; on CI, which judges every driver, fail."""
     missing = [tool for tool in tools if shutil.which(tool) is None]
     missing += [header for header in headers if not Path(header).exists()]
     if not missing:
