@@ -1,0 +1,79 @@
+"""Checks of affine quantization (AQ)."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from .. import judges
+from ..checks import Check, Context
+from ..invariants import numeric
+from ..invariants.tensors import row_bytes
+from ..scenario import QuantizeScenario, Scenario
+from ..strategies import declared, tensors
+
+CONSTANTS = (0.0, 1.5, -2.0, 1e-9, -4e-8, 6e-8, 37.5)
+"""Values of constant rows: zero, ordinary ones, and some on both sides of the smallest scale."""
+
+
+def _reversed(_context: Context, scenario: Any) -> Scenario:
+    data = base64.b64encode(b"".join(row_bytes(scenario.tensor)[::-1])).decode()
+    return scenario.model_copy(update={"tensor": scenario.tensor.model_copy(update={"data": data})})
+
+
+def _constants(context: Context) -> tuple[Scenario, ...]:
+    size = min(declared.group_sizes(context))
+    return tuple(
+        QuantizeScenario(tensor=tensors.tensor([[value] * size], "float32"), bits=4, group_size=size)
+        for value in CONSTANTS
+    )
+
+
+def _edges(context: Context) -> tuple[Scenario, ...]:
+    """One row of each shape, at every bit width."""
+    size = min(declared.group_sizes(context))
+    return tuple(
+        QuantizeScenario(
+            tensor=tensors.tensor([make(1, size, bits, 1.0)], "float32"), bits=bits, group_size=size
+        )
+        for bits in declared.bits(context)
+        for make in tensors.SHAPES.values()
+    )
+
+
+CHECKS = (
+    Check(
+        requirement="AQ-1",
+        name="exact",
+        scenarios=tensors.scenarios,
+        judge=judges.content(numeric.exact),
+        explicit=_edges,
+        weight=1.5,
+    ),
+    Check(
+        requirement="AQ-2",
+        name="rows",
+        scenarios=lambda context: tensors.scenarios(context, least=2, most=3),
+        judge=judges.relation(numeric.reversed_rows),
+        oracle="relation",
+        companion=_reversed,
+        weight=0.5,
+    ),
+    Check(
+        requirement="AQ-3",
+        name="constant",
+        scenarios=lambda context: tensors.scenarios(
+            context, shapes=("constant",), dtypes=("float32",), most=1
+        ),
+        judge=judges.invariant(numeric.constant_rows),
+        explicit=_constants,
+        weight=0.5,
+    ),
+    Check(
+        requirement="AQ-4",
+        name="bound",
+        scenarios=lambda context: tensors.scenarios(context, dtypes=("float32",), most=1),
+        judge=judges.invariant(numeric.error_bound),
+        weight=0.7,
+    ),
+)

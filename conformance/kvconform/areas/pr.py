@@ -1,0 +1,227 @@
+"""Checks of the prefill (PR)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from .. import judges, projections
+from ..checks import Check, Context
+from ..invariants import turns
+from ..scenario import PlainLayer, Scenario, ScriptedModel
+from ..strategies import declared, iterations, layers
+from .it import MODELS_PREPARE
+
+EMPTY = (PlainLayer(),)
+LOGITS = st.builds(
+    ScriptedModel,
+    seed=st.integers(0, 5),
+    prepare=st.just("logits"),
+    state=st.sampled_from(("none", "always", "alternate")),
+)
+
+
+def _plain(context: Context, **options: Any) -> Any:
+    """Turns that never quantize, over plain layers: prefill alone is looked at."""
+    return iterations.scenarios(
+        context, layer_lists=layers.lists(layers.plain(layers.SMALL), most=1), bits=st.none(), **options
+    )
+
+
+def _with_processor(context: Context) -> Any:
+    """Warm and empty caches; prepare that answers with tokens or, where it can, with logits."""
+    prepares = ["tokens", "logits"] if declared.has(context, "feature:logits-prefill") else ["tokens"]
+    models = st.builds(ScriptedModel, seed=st.integers(0, 5), prepare=st.sampled_from(prepares))
+    return _plain(context, model=models, processor="boost")
+
+
+def _with_state(context: Context) -> Any:
+    models = st.builds(ScriptedModel, state=st.sampled_from(("always", "alternate")))
+    return _plain(context, model=models)
+
+
+def _second_turn_with_state(context: Context) -> Any:
+    return _with_state(context) if declared.has(context, "feature:model-state") else _plain(context)
+
+
+def _logits(context: Context) -> Any:
+    layer = layers.plain(layers.SMALL) | layers.bystanders(context)
+    states = LOGITS if declared.has(context, "feature:model-state") else LOGITS.map(_stateless)
+    return iterations.scenarios(
+        context,
+        layer_lists=layers.lists(layer, most=2),
+        model=states,
+        processor="boost",
+        starts=st.integers(0, 6),
+    )
+
+
+def _stateless(model: ScriptedModel) -> ScriptedModel:
+    return model.model_copy(update={"state": "none"})
+
+
+def _logits_examples(context: Context) -> tuple[Scenario, ...]:
+    state = "always" if declared.has(context, "feature:model-state") else "none"
+    model = ScriptedModel(prepare="logits", state=state)
+    return (
+        iterations.scenario(EMPTY, iterations.turn(1, nexts=0), model=model),
+        iterations.scenario(EMPTY, iterations.turn(1, nexts=1), model=model),
+        iterations.scenario(EMPTY, iterations.turn(1, nexts=2, bits=4), model=model),
+        iterations.scenario(EMPTY, iterations.turn(1, nexts=1, bits=4, max_tokens=0), model=model),
+    )
+
+
+def _empty_prompt(_context: Context) -> tuple[Scenario, ...]:
+    return (iterations.scenario(EMPTY, iterations.turn(0, nexts=1)),)
+
+
+def _empty_prompts(context: Context) -> Any:
+    return st.builds(
+        lambda layer, window, bits: iterations.scenario(
+            (layer,), iterations.turn(0, nexts=1, prefill_step=window, bits=bits)
+        ),
+        layers.plain(layers.SMALL),
+        st.sampled_from((512, 1, 4)),
+        st.none() | st.just(4),
+    )
+
+
+def _all_consumed(context: Context) -> Any:
+    models = st.builds(ScriptedModel, seed=st.integers(0, 5), prepare=st.just("all"))
+    return _plain(context, model=models)
+
+
+def _consumed_example(_context: Context) -> tuple[Scenario, ...]:
+    return (iterations.scenario(EMPTY, iterations.turn(1, nexts=1), model=ScriptedModel(prepare="all")),)
+
+
+def _empty_with_processor(context: Context) -> Any:
+    return _empty_prompts(context).map(
+        lambda one: one.model_copy(
+            update={"turns": tuple(turn.model_copy(update={"processor": "boost"}) for turn in one.turns)}
+        )
+    )
+
+
+def _cuts(_context: Context) -> tuple[Scenario, ...]:
+    pairs = ((1, 512), (23, 8), (8, 8), (9, 8), (16, 8), (17, 8), (2, 1), (513, 512), (600, 512), (1025, 512))
+    return tuple(iterations.scenario(EMPTY, iterations.turn(p, nexts=1, prefill_step=w)) for p, w in pairs)
+
+
+def _bad_windows(_context: Context) -> tuple[Scenario, ...]:
+    return tuple(iterations.scenario(EMPTY, iterations.turn(2, nexts=1, prefill_step=w)) for w in (-1, 0))
+
+
+@st.composite
+def _between_chunks(draw: st.DrawFn, context: Context) -> Any:
+    """Prompts of several chunks, with the start inside of them."""
+    window = draw(st.sampled_from((4, 2, 3, 8)))
+    length = window * draw(st.integers(1, 3)) + draw(st.integers(0, 2))
+    turn = iterations.turn(
+        length,
+        nexts=draw(st.integers(1, 2)),
+        prefill_step=window,
+        bits=draw(st.sampled_from(iterations.even_bits(context))),
+        start=draw(st.integers(0, length + 1)),
+    )
+    layer = draw(layers.lists(layers.plain(st.sampled_from((0, 3))), most=2))
+    return iterations.scenario(layer, turn)
+
+
+def _between_examples(_context: Context) -> tuple[Scenario, ...]:
+    return (
+        iterations.scenario(EMPTY, iterations.turn(3, nexts=1, prefill_step=1, bits=4, start=1)),
+        iterations.scenario(EMPTY, iterations.turn(2, nexts=1, bits=4)),
+        iterations.scenario(EMPTY, iterations.turn(1300, nexts=1, bits=4, start=600)),
+    )
+
+
+CHECKS = (
+    Check(
+        requirement="PR-1",
+        name="prompt",
+        scenarios=_with_processor,
+        judge=judges.invariant(turns.prompt_once_first),
+        weight=0.5,
+    ),
+    Check(
+        requirement="PR-2",
+        name="window",
+        scenarios=_plain,
+        judge=judges.invariant(turns.prepare_called_with_window),
+        dialects=MODELS_PREPARE,
+        weight=0.5,
+    ),
+    Check(
+        requirement="PR-2",
+        name="state",
+        scenarios=_second_turn_with_state,
+        judge=judges.invariant(turns.prepare_gets_no_state),
+        dialects=MODELS_PREPARE,
+        weight=0.5,
+    ),
+    Check(
+        requirement="PR-3",
+        name="one-step",
+        scenarios=_plain,
+        judge=judges.invariant(turns.one_step_over_remaining),
+    ),
+    Check(
+        requirement="PR-4",
+        name="logits",
+        scenarios=_logits,
+        judge=judges.same(projections.logits_path, "logits from prepare are taken otherwise"),
+        oracle="reference",
+        explicit=_logits_examples,
+    ),
+    Check(
+        requirement="PR-5",
+        name="empty-prompt",
+        scenarios=_empty_prompts,
+        judge=judges.invariant(turns.empty_remainder_refused),
+        explicit=_empty_prompt,
+        weight=0.2,
+    ),
+    Check(
+        requirement="PR-5",
+        name="consumed",
+        scenarios=_all_consumed,
+        judge=judges.invariant(turns.empty_remainder_refused),
+        explicit=_consumed_example,
+        needs=("feature:prepare",),
+        dialects=MODELS_PREPARE,
+        weight=0.2,
+    ),
+    Check(
+        requirement="PR-5",
+        name="prompt-first",
+        scenarios=_empty_with_processor,
+        judge=judges.invariant(turns.prompt_before_empty_remainder),
+        needs=("feature:processors",),
+        weight=0.2,
+    ),
+    Check(
+        requirement="PR-6",
+        name="lengths",
+        scenarios=_plain,
+        judge=judges.declared(turns.prefill_lengths),
+        explicit=_cuts,
+    ),
+    Check(
+        requirement="PR-6",
+        name="bad-window",
+        scenarios=None,  # a window of 0 may loop for ever: each try can cost a time limit
+        judge=judges.invariant(turns.window_refused),
+        explicit=_bad_windows,
+        judges_refusals=True,
+    ),
+    Check(
+        requirement="PR-7",
+        name="between",
+        scenarios=_between_chunks,
+        judge=judges.same(projections.call_caches, "the pass runs elsewhere in the prefill"),
+        oracle="reference",
+        explicit=_between_examples,
+    ),
+)

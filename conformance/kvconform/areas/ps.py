@@ -1,0 +1,111 @@
+"""Checks of processors and samplers (PS)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from .. import judges, projections
+from ..checks import Check, Context
+from ..invariants import turns
+from ..scenario import PlainLayer, Scenario, ScriptedModel
+from ..strategies import declared, iterations
+from . import steps
+
+EMPTY = (PlainLayer(),)
+
+
+def _forced(context: Context) -> Any:
+    """The boost processor with argmax, explicit where samplers are."""
+    sampler = "argmax" if declared.has(context, "feature:samplers") else "parameters"
+    return steps.processing(context, sampler=sampler)
+
+
+def _ties(context: Context) -> Any:
+    """Every call ties between two neighbours, sometimes around the end of the vocabulary."""
+    models = st.builds(
+        ScriptedModel, seed=st.integers(0, 30), vocab=st.sampled_from((7, 2, 3)), ties=st.just(True)
+    )
+    samplers = ["parameters"] + ["argmax"] * declared.has(context, "feature:samplers")
+    return st.sampled_from(samplers).flatmap(
+        lambda sampler: iterations.scenarios(context, model=models, bits=st.none(), sampler=sampler)
+    )
+
+
+def _tie_examples(_context: Context) -> tuple[Scenario, ...]:
+    """Two tokens of two tie: 0 is right, always."""
+    model = ScriptedModel(vocab=2, ties=True)
+    return (iterations.scenario(EMPTY, iterations.turn(1, nexts=3), model=model),)
+
+
+def _penalised(context: Context) -> Any:
+    """Small vocabularies, so that tokens come back; contexts shorter and longer than the prompt."""
+    turn = st.builds(
+        lambda length, nexts, penalty, size, seed: iterations.turn(
+            length, seed=seed, nexts=nexts, repetition_penalty=penalty, repetition_context_size=size
+        ),
+        st.integers(1, 8),
+        st.integers(1, 6),
+        st.sampled_from((2.0, 1.5, 1.25, 0.5, 4.0)),
+        st.sampled_from((20, 2, 1, 4)),
+        st.integers(0, 5),
+    )
+    models = st.builds(ScriptedModel, seed=st.integers(0, 20), vocab=st.sampled_from((7, 16, 5)))
+    return st.builds(lambda one, model: iterations.scenario(EMPTY, one, model=model), turn, models)
+
+
+def _penalty_examples(_context: Context) -> tuple[Scenario, ...]:
+    """A prompt that holds the likeliest token, in reach of the context and not."""
+    model = ScriptedModel(vocab=5)
+    return tuple(
+        iterations.scenario(
+            EMPTY,
+            iterations.turn(6, nexts=4, repetition_penalty=2.0, repetition_context_size=size),
+            model=model,
+        )
+        for size in (20, 1, 2)
+    )
+
+
+def _own_sampler(context: Context) -> Any:
+    return iterations.scenarios(context, sampler="parameters", bits=st.none())
+
+
+CHECKS = (
+    Check(
+        requirement="PS-1",
+        name="forced",
+        scenarios=_forced,
+        judge=judges.invariant(turns.boosted),
+    ),
+    Check(
+        requirement="PS-1",
+        name="each",
+        scenarios=steps.processing,
+        judge=steps.told_once_each,
+        weight=0.5,
+    ),
+    Check(
+        requirement="PS-2",
+        name="ties",
+        scenarios=_ties,
+        judge=judges.invariant(turns.sampled_as_argmax),
+        explicit=_tie_examples,
+    ),
+    Check(
+        requirement="PS-3",
+        name="penalty",
+        scenarios=_penalised,
+        judge=judges.same(projections.sampled, "the penalty works otherwise"),
+        oracle="reference",
+        explicit=_penalty_examples,
+    ),
+    Check(
+        requirement="PS-4",
+        name="argmax",
+        scenarios=_own_sampler,
+        judge=judges.invariant(turns.sampled_as_argmax),
+        weight=0.5,
+    ),
+)

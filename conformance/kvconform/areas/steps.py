@@ -1,0 +1,49 @@
+"""Scenarios that several areas of the iterator share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import strategies as st
+
+from ..checks import Context, Expect
+from ..invariants import turns
+from ..scenario import PlainLayer, Scenario
+from ..strategies import declared, iterations, layers
+
+EMPTY = (PlainLayer(),)
+
+
+def processing(context: Context, **options: Any) -> Any:
+    """Turns with the boost processor, converting under way."""
+    return iterations.scenarios(context, processor="boost", **options)
+
+
+def told_once_each(context: Context, scenario: Any, observation: Any, _expect: Expect) -> Any:
+    """As many process calls as samples; did-sample too where processors are told (PS-1, NX-3)."""
+    told = declared.has(context, "feature:processors")
+    return turns.processed_once_each(scenario, observation, told=told)
+
+
+@st.composite
+def crossing(draw: st.DrawFn, context: Context, *, processor: str = "none", most: int = 4) -> Any:
+    """A prompt that goes through in one chunk, and a start that is crossed around its end."""
+    length = draw(st.integers(1, 6))
+    begun = draw(st.sampled_from((0, 0, 3)))
+    turn = iterations.turn(
+        length,
+        nexts=draw(st.integers(1, most)),
+        bits=draw(st.sampled_from(iterations.even_bits(context))),
+        start=max(0, begun + length + draw(st.integers(-2, 3))),
+        processor=processor,
+    )
+    first = PlainLayer(length=begun)
+    others = draw(st.lists(layers.plain(st.sampled_from((0, 5))) | layers.bystanders(context), max_size=1))
+    return iterations.scenario((first, *others), turn)
+
+
+def crossing_examples(_context: Context) -> tuple[Scenario, ...]:
+    """A prompt of ten: start at its end, one beyond, one before."""
+    return tuple(
+        iterations.scenario(EMPTY, iterations.turn(10, nexts=3, bits=4, start=s)) for s in (10, 11, 9)
+    )
