@@ -21,7 +21,6 @@ from .implementation import StartFailed
 from .known import KnownFailures, known_failures_for
 from .outcomes import FAILURES
 from .recorder import Recorder, header_of
-from .replay import FOLDER
 from .report.failure import render_failure
 from .report.log import Judged, Listed
 from .report.table import closing_lines
@@ -83,7 +82,7 @@ class Judging:
             seed=self.seed,
             budget=self.budget,
             known=self.known,
-            folder=Path(self.config.invocation_params.dir) / FOLDER,
+            base=Path(self.config.invocation_params.dir),
         )
 
     def examine(self, session: Session, check: Check, item: pytest.Item) -> None:

@@ -60,8 +60,8 @@ class Session:
     seed: int = DEFAULT_SEED
     budget: str = "default"
     known: KnownFailures = field(default_factory=KnownFailures)
-    folder: Path = FOLDER
-    """Where replay files go."""
+    base: Path = Path()
+    """The directory that replay files go below, and that their paths are relative to."""
     lost: str = ""
     """Why the implementation can no longer be asked."""
 
@@ -188,7 +188,8 @@ class Session:
             observed=result.observed,
             known=reason,
         )
-        return write_replay(replay, folder=self.folder)
+        written = write_replay(replay, folder=self.base / FOLDER)
+        return FOLDER / written.name if written else None
 
 
 @dataclass(kw_only=True)

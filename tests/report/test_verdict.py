@@ -121,6 +121,18 @@ def test_a_requirement_with_a_check_left_over_does_not_pass() -> None:
     assert seen.requirements[0].outcome == "not run"
 
 
+def test_a_requirement_of_which_a_check_was_left_out_does_not_pass() -> None:
+    seen = verdict(
+        header(listed("MQ-1", checks=("a", "b"))),
+        judged("MQ-1.a"),
+        judged("MQ-1.b", "not run", message="the implementation is lost"),
+    )
+    assert (seen.requirements[0].outcome, seen.requirements[0].message) == (
+        "not run",
+        "the implementation is lost",
+    )
+
+
 def test_an_interrupted_run_has_no_verdict_whatever_was_seen() -> None:
     seen = verdict(header(listed("MQ-1")), failed("MQ-1.only"), complete=False, interrupted=True)
     assert seen.exit_code == 130

@@ -20,9 +20,10 @@ def serve(
     ],
 ) -> None:
     """Put a Python implementation behind the pipe: requests on stdin, answers on stdout."""
+    from ..implementations import registry
     from ..wire import serve as wire
 
-    raise typer.Exit(wire.serve(lambda: wire.resolve_factory(implementation)()))
+    raise typer.Exit(wire.serve(lambda: registry.resolve_implementation(implementation)()))
 
 
 def record(

@@ -127,15 +127,10 @@ def _layout(value: Any, width: int, *, indent: str = "", name: str = "") -> Iter
     if len(flat) <= width or not value or not _nested(value):
         yield flat
         return
-    named = (
-        [(f"{key}: ", inner) for key, inner in value.items()]
-        if is_object(value)
-        else [("", v) for v in value]
-    )
     opening, closing = "{}" if is_object(value) else "[]"
     yield f"{indent}{name}{opening}"
-    for key, inner in named:
-        yield from _layout(inner, width, indent=indent + "  ", name=key)
+    for key, inner in value.items() if is_object(value) else enumerate(value):
+        yield from _layout(inner, width, indent=indent + "  ", name=f"{key}: " if is_object(value) else "")
     yield indent + closing
 
 

@@ -101,10 +101,10 @@ def verdict_of(log: Log, *, spec: str = "", interrupted: bool = False) -> Verdic
 def _requirement(listed: Listed, log: Log, stale: Sequence[int]) -> RequirementVerdict:
     results = tuple(result for result in log.results if result.requirement == listed.id)
     outcomes: list[Outcome] = [_outcome(result, stale) for result in results]
-    missing = set(listed.checks) - {result.check for result in results}
     outcome = worst(outcomes)
-    if missing and outcome not in FAILURES:
-        return RequirementVerdict(listed=listed, outcome="not run", message=CUT_SHORT, results=results)
+    unjudged = _unjudged(listed, results)
+    if unjudged and outcome not in FAILURES:
+        return RequirementVerdict(listed=listed, outcome="not run", message=unjudged, results=results)
     if not results:
         message = f"{NO_CHECK}: {listed.elsewhere}" if listed.elsewhere else NO_CHECK
         return RequirementVerdict(listed=listed, outcome="not run", message=message)
@@ -113,6 +113,13 @@ def _requirement(listed: Listed, log: Log, stale: Sequence[int]) -> RequirementV
     return RequirementVerdict(
         listed=listed, outcome=outcome, message=message, deciding=deciding, results=results
     )
+
+
+def _unjudged(listed: Listed, results: Sequence[Judged]) -> str:
+    """Why some check has not been judged though it was to be, or an empty string."""
+    left_out = next((result.message for result in results if result.outcome == "not run"), "")
+    cut_short = set(listed.checks) - {result.check for result in results}
+    return CUT_SHORT if cut_short else left_out
 
 
 def _outcome(result: Judged, stale: Sequence[int]) -> Outcome:
