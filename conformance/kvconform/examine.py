@@ -197,7 +197,7 @@ class _Examination:
     def judge(self, scenario: Scenario) -> Outcome:
         """Run one scenario, judge the answer, remember it if it is the smallest failure so far."""
         try:
-            observation = _answer(self.implementation, scenario)
+            observation = answer(self.implementation, scenario)
             if isinstance(observation, Refusal) and not self._judges_refusals():
                 self.refused += 1
                 self.last_refusal = scenario, observation.message
@@ -237,7 +237,7 @@ class _Examination:
 
     def _compute_expected(self, scenario: Scenario) -> Observation:
         if self.check.companion is not None:
-            return _answer(self.implementation, self.check.companion(self.context, scenario))
+            return answer(self.implementation, self.check.companion(self.context, scenario))
         self.oracle = self.oracle or ReferenceOracle(self.context.dialect)
         return self.oracle(scenario)
 
@@ -272,7 +272,7 @@ class _Raised(Trouble):
     outcome = "error"
 
 
-def _answer(implementation: Implementation, scenario: Scenario) -> Observation:
+def answer(implementation: Implementation, scenario: Scenario) -> Observation:
     """The observation; the exceptions that mean a refusal become one, all others trouble."""
     try:
         return implementation.run(scenario)

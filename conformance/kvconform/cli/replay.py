@@ -11,6 +11,7 @@ from ..errors import BROKEN, CONFORMING, FAILED, NOTHING, UserError
 
 if TYPE_CHECKING:
     from ..checks import Check
+    from ..observation import Observation
     from ..replay import Replay
     from ..report.log import Judged
     from ..scenario import Scenario
@@ -85,6 +86,7 @@ def _answer(scenario: Scenario, spec: str | None) -> int:
     from ..report.columns import side_by_side
     from ..report.compact import compact_scenario
     from ..scenario import as_data
+    from ..vectors import compare
     from .output import console
 
     typer.echo("\n".join(compact_scenario(as_data(scenario))))
@@ -96,31 +98,32 @@ def _answer(scenario: Scenario, spec: str | None) -> int:
         return CONFORMING
     session = _session(spec)
     try:
-        expected = as_data(ReferenceOracle(session.context.dialect)(scenario))
-        observed, trouble = _observed(session, scenario)
+        expected = ReferenceOracle(session.context.dialect)(scenario)
+        observed = _observed(session, scenario)
     finally:
         session.close()
     titles = ("reference", session.context.info.name)
-    typer.echo("\n".join(side_by_side(expected, observed, width=width, titles=titles)))
-    if trouble:
-        return BROKEN if trouble == "protocol" else FAILED
-    return CONFORMING if observed == expected else FAILED
+    if isinstance(observed, str):
+        typer.echo("\n".join(side_by_side(as_data(expected), observed, width=width, titles=titles)))
+        return BROKEN if observed.startswith("protocol") else FAILED
+    typer.echo("\n".join(side_by_side(as_data(expected), as_data(observed), width=width, titles=titles)))
+    differences = list(compare.differences(session.context, scenario, expected, observed))
+    for difference in differences:
+        typer.echo(f"differs: {difference.message}")
+    return FAILED if differences else CONFORMING
 
 
-def _observed(session: Session, scenario: Scenario) -> tuple[Any, str]:
-    """The implementation's answer as data, and the outcome when there was none."""
+def _observed(session: Session, scenario: Scenario) -> Observation | str:
+    """The implementation's answer, or the outcome and the message of why there is none."""
+    from ..examine import answer
     from ..implementation import Trouble, Unsupported
-    from ..observation import Refusal
-    from ..scenario import as_data
 
     try:
-        return as_data(session.implementation.run(scenario)), ""
+        return answer(session.implementation, scenario)
     except Trouble as trouble:
-        return {trouble.outcome: str(trouble)}, trouble.outcome
+        return f"{trouble.outcome}: {trouble}"
     except Unsupported as unsupported:
-        return {"unsupported": str(unsupported)}, "unsupported"
-    except (ValueError, TypeError, NotImplementedError) as refusal:
-        return as_data(Refusal(message=str(refusal))), ""
+        return f"unsupported: {unsupported}"
 
 
 def _json_lines(data: Any) -> list[str]:
