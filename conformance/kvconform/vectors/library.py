@@ -1,0 +1,53 @@
+"""Where the vector files are, and how they are read: from a checkout and from the wheel alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from types import MappingProxyType
+
+from pydantic import ValidationError
+
+from ..errors import UserError
+from .document import VECTOR, Vector
+
+
+def goldens_folder() -> Path:
+    """The folder ``goldens``: inside the installed package, or at the top of a checkout."""
+    package = Path(__file__).parents[1]
+    for folder in (package / "goldens", package.parents[1] / "goldens"):
+        if (folder / "vectors").is_dir():
+            return folder
+    raise UserError(
+        f"goldens: there are none beside {package}. Install kvconform again, or run from a whole checkout."
+    )
+
+
+def vector_path(vector: Vector, *, folder: Path | None = None) -> Path:
+    """``goldens/vectors/<area>/<id>.json``."""
+    return (folder or goldens_folder()) / "vectors" / vector.area / f"{vector.id}.json"
+
+
+def read_vector(path: Path) -> Vector:
+    """The vector in a file; a clear error names file and field."""
+    try:
+        return VECTOR.validate_json(path.read_bytes())
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "the whole"
+        raise UserError(
+            f"vector file {path}: field {place}: {first['msg']}. Correct it (docs/vectors.md)."
+        ) from None
+    except OSError as error:
+        raise UserError(
+            f"vector file {path}: cannot be read: {error.strerror}. Give an existing file."
+        ) from None
+
+
+@cache
+def all_vectors() -> Mapping[str, Vector]:
+    """Every vector by id, area by area."""
+    paths = sorted((goldens_folder() / "vectors").glob("*/*.json"))
+    vectors = [read_vector(path) for path in paths]
+    return MappingProxyType({vector.id: vector for vector in vectors})
