@@ -30,7 +30,10 @@ def listed_requirements(checks: Sequence[Check], names: Sequence[str]) -> tuple[
 
 def known_ids(checks: Sequence[Check]) -> list[str]:
     """Every id that a known-failures entry may name."""
-    return [*catalogue(), *(check.id for check in checks)]
+    from .vectors.library import vector_ids
+
+    vectors = (f"vector:{name}" for name in vector_ids())
+    return [*catalogue(), *(check.id for check in checks), *vectors]
 
 
 def _canonical(name: str) -> str:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import catalogue, check, replay, report, run, wire
+from . import catalogue, check, replay, report, run, vectors, wire
 
 app = typer.Typer(
     name="kvconform",
@@ -42,3 +42,4 @@ app.command()(check.check)
 app.command()(report.report)
 app.command()(wire.serve)
 app.command()(wire.record)
+app.add_typer(vectors.app, name="vectors")

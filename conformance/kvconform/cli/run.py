@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..runner import Finished, RunOptions
 
 Budget = Literal["quick", "default", "thorough"]
+"""The budgets of ``session.BUDGETS``, for the option's help; a test compares the two."""
 
 
 def run(
@@ -81,11 +82,11 @@ def _validate(implementations: list[str], options: RunOptions) -> None:
 
     selected_requirements(options.requirements)
     for spec in implementations:
-        _check_spec(spec)
+        check_spec(spec)
         known_failures_for(spec, options.known, ids=known_ids(all_checks()))
 
 
-def _check_spec(spec: str) -> None:
+def check_spec(spec: str) -> None:
     """Refuse a name that names nothing; whether what it names can be started is seen when it is."""
     from ..errors import UserError, near_matches
     from ..implementations.registry import EXEC, registered

@@ -34,7 +34,7 @@ def compact_data(value: Any) -> Any:
     return value
 
 
-def _whole(document: BaseModel) -> Any:
+def _whole(document: Any) -> Any:
     return document.model_dump(mode="json")
 
 

@@ -45,9 +45,17 @@ def read_vector(path: Path) -> Vector:
         ) from None
 
 
+def vector_ids() -> tuple[str, ...]:
+    """Every id, area by area, without reading a file."""
+    return tuple(path.stem for path in _paths())
+
+
+def _paths() -> list[Path]:
+    return sorted((goldens_folder() / "vectors").glob("*/*.json"))
+
+
 @cache
 def all_vectors() -> Mapping[str, Vector]:
     """Every vector by id, area by area."""
-    paths = sorted((goldens_folder() / "vectors").glob("*/*.json"))
-    vectors = [read_vector(path) for path in paths]
+    vectors = [read_vector(path) for path in _paths()]
     return MappingProxyType({vector.id: vector for vector in vectors})

@@ -1,0 +1,48 @@
+"""What is said at the end of a check of vectors."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+
+from ..report.failure import render_failure
+from ..report.table import tally
+from ..report.verdict import Verdict
+
+LEGEND = "passed / failed / known failures / not judged, counted in vectors"
+
+
+def failures(verdict: Verdict) -> Iterator[str]:
+    """Every failure as text, each with the command that shows it again."""
+    command = f"kvconform vectors check {shlex.quote(verdict.implementation.spec)}"
+    for vector in verdict.failures:
+        if vector.deciding is not None:
+            again = f"  again     {command} --vector {vector.listed.id}"
+            yield f"{render_failure(vector.deciding, vector.listed)}\n{again}"
+
+
+def closing_lines(verdict: Verdict) -> list[str]:
+    """Counts, why vectors were not judged, stale known failures."""
+    subject, header = verdict.implementation, verdict.log.header
+    if header is None:
+        message = verdict.log.broken.message if verdict.log.broken else "nothing was asked"
+        return [f"{subject.name}: not judged. {message}"]
+    passed, failed, known, unjudged = tally(verdict.requirements)
+    name = f"{subject.name} {subject.version or ''}".rstrip()
+    dialect = subject.dialect if isinstance(subject.dialect, str) else "of its own"
+    return [
+        f"{name}, dialect {dialect}: {passed} vectors passed, {failed} failed, {known} known failures, "
+        f"{unjudged} not judged",
+        *(f"not judged: {reason} ({count})" for reason, count in _reasons(verdict)),
+        *(
+            f"known failure is stale: {entry.key}: {entry.reason}. Take it out of {header.known_source}."
+            for entry in verdict.stale
+        ),
+    ]
+
+
+def _reasons(verdict: Verdict) -> list[tuple[str, int]]:
+    """Why vectors were not judged, the most frequent reason first."""
+    unjudged = [v for v in verdict.requirements if v.outcome in ("unsupported", "not run")]
+    return Counter(vector.message or vector.outcome for vector in unjudged).most_common()
