@@ -28,7 +28,7 @@ from .requirements import catalogue, missing, outside
 from .scenario import Scenario
 from .structure import why_malformed
 
-EXAMPLES = {"quick": 12, "default": 80, "thorough": 800}
+EXAMPLES = {"quick": 15, "default": 120, "thorough": 1200}
 """Generated examples of a check of weight 1, by budget: what fits the promised times of a run (docs)."""
 
 CRASHES_WHILE_SHRINKING = 4
@@ -144,23 +144,29 @@ class _Examination:
     unsupported: str = ""
     last_refusal: tuple[Scenario, str] | None = None
     smallest: Result | None = None
+    last: Result | None = None
+    """The failure seen last."""
     first_failure_at: float | None = None
     oracle: ReferenceOracle | None = field(default=None)
 
     def run_explicit(self) -> None:
         """Judge the check's own scenarios until one fails."""
         for scenario in self.check.explicit(self.context):
-            if self.judge(scenario) not in ("pass", "unsupported"):
+            if self.judge(scenario) in _FAILED:
                 return
 
     def run_generated(self, *, seed: int, max_examples: int) -> None:
         """Search with Hypothesis, which shrinks what it finds."""
-        assert self.check.scenarios is not None
         # A failure of an explicit scenario is searched for again, to see whether a smaller one exists.
-        self.first_failure_at = None
-        # What matters of these was recorded in ``judge``.
-        with suppress(_Failed, _Enough, Flaky, FlakyFailure, Unsatisfiable):
-            self._hypothesis_test(seed, max_examples)()
+        explicit, self.smallest, self.last, self.first_failure_at = self.smallest, None, None, None
+        try:
+            # What matters of these was recorded in ``judge``.
+            with suppress(_Enough, Flaky, FlakyFailure, Unsatisfiable):
+                self._hypothesis_test(seed, max_examples)()
+        except _Failed:
+            self.smallest = self.last  # Hypothesis ends with a replay of its minimal example
+        found = [result for result in (explicit, self.smallest) if result is not None]
+        self.smallest = min(found, key=_size, default=None)
 
     def _hypothesis_test(self, seed: int, max_examples: int) -> Callable[[], None]:
         assert self.check.scenarios is not None
@@ -183,7 +189,7 @@ class _Examination:
             self._stop_if_enough()
             if outcome == "unsupported":
                 reject()
-            if outcome != "pass":
+            if outcome in _FAILED:
                 raise _FAILED[outcome]
 
         return judge_generated
@@ -195,13 +201,16 @@ class _Examination:
             raise _Enough
 
     def judge(self, scenario: Scenario) -> Outcome:
-        """Run one scenario, judge the answer, remember it if it is the smallest failure so far."""
+        """Run one scenario, judge the answer, remember it if it is the smallest failure so far.
+
+        ``not run`` says that the whole scenario was refused: an answer, but nothing to judge by.
+        """
         try:
             observation = answer(self.implementation, scenario)
             if isinstance(observation, Refusal) and not self._judges_refusals():
                 self.refused += 1
                 self.last_refusal = scenario, observation.message
-                return "unsupported"
+                return "not run"
             finding = next(iter(self._findings(scenario, observation)), None)
         except Unsupported as unsupported:
             self.unsupported_in_a_row += 1
@@ -242,6 +251,7 @@ class _Examination:
         return self.oracle(scenario)
 
     def _failed(self, result: Result) -> Outcome:
+        self.last = result
         if self.first_failure_at is None:
             self.first_failure_at = time.perf_counter()
         if self.smallest is None or _size(result) <= _size(self.smallest):
@@ -312,11 +322,20 @@ def _finding_result(check: Check, scenario: Scenario, observation: Observation, 
     )
 
 
-def _size(result: Result) -> tuple[int, int]:
-    """How large a failing scenario is: what it says beyond the defaults, then the sum of its numbers."""
+def _size(result: Result) -> tuple[int, int, int]:
+    """How large a failing scenario is: what it says beyond the defaults, and the sum of its numbers."""
     assert result.scenario is not None
-    text = json.dumps(result.scenario.model_dump(mode="json", exclude_defaults=True))
-    return len(text), sum(abs(number) for number in _numbers(result.scenario.model_dump(mode="json")))
+    said = result.scenario.model_dump(mode="json", exclude_defaults=True)
+    return _parts(said), len(json.dumps(said)), sum(map(abs, _numbers(said)))
+
+
+def _parts(data: object) -> int:
+    """How many fields and entries a JSON value has."""
+    if isinstance(data, dict):
+        return sum(1 + _parts(value) for value in cast("dict[str, object]", data).values())
+    if isinstance(data, list):
+        return sum(1 + _parts(value) for value in cast("list[object]", data))
+    return 0
 
 
 def _numbers(data: object) -> Iterator[int]:

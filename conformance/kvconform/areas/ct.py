@@ -155,27 +155,18 @@ def _reached(context: Context) -> tuple[Scenario, ...]:
     return (containers.scenario(context, (ONE,), (passing, AppendStep(rows=2), passing)),)
 
 
-def _asking_form(context: Context) -> str:
-    """Where there is a container, it is what asks the model."""
-    return declared.forms(context)[0]
-
-
 def _asked(context: Context) -> Any:
     given = st.sampled_from(("model", "list"))
     lists = layers.lists(layers.plain(layers.SMALL), least=0, most=2)
     return given.flatmap(
-        lambda how: containers.scenarios(
-            context, lists, st.tuples(st.just(FOUR)), forms=(_asking_form(context),), given=how
-        )
+        lambda how: containers.scenarios(context, lists, st.tuples(st.just(FOUR)), forms=CONTAINER, given=how)
     )
 
 
 def _asked_examples(context: Context) -> tuple[Scenario, ...]:
-    form = _asking_form(context)
     return (
-        containers.scenario(context, (ONE,), (), form=form, given="model"),
-        containers.scenario(context, (ONE,), (), form=form),
-        containers.scenario(context, (), (), form=form),
+        *_steps(context, ((ONE,), ()), given="model"),
+        *_steps(context, ((ONE,), ()), ((), ())),
     )
 
 
@@ -314,7 +305,7 @@ CHECKS = (
         scenarios=_asked,
         judge=judges.invariant(holders.asked_once),
         explicit=_asked_examples,
-        needs=("kind:container",),
+        needs=("kind:container", "feature:container"),
         weight=0.3,
     ),
     Check(

@@ -41,7 +41,7 @@ def _examples(*rows: tuple[int, int, int]) -> Any:
 
 def _beside_two_arrays(context: Context) -> Any:
     lists = layers.with_one(st.just(TWO_ARRAYS), layers.plain(), most=3)
-    return containers.one_pass(context, lists)
+    return containers.one_pass(context, lists, group_size=st.just(64))
 
 
 def _explicit_beside(context: Context) -> tuple[Scenario, ...]:

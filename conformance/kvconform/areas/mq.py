@@ -333,7 +333,11 @@ def _failing_then_good(context: Context) -> Any:
 
 
 def _bad_bits_over(context: Context) -> Any:
-    lists = layers.lists(layers.plain(), most=3)
+    """Layers that a pass would convert, empty ones too where those are converted."""
+    layer = layers.plain()
+    if context.dialect.empty_layer == "convert" and context.dialect.threshold != "above":
+        layer = layer | layers.empty()
+    lists = layers.lists(layer, most=3)
     return containers.one_pass(context, lists, bits=numbers.bad_bits(context), group_size=st.just(64))
 
 

@@ -34,7 +34,7 @@ Books = dict[int, Ledger]
 def container_books(
     scenario: ContainerScenario, observation: ContainerObservation
 ) -> Iterator[tuple[Moment, Books]]:
-    """Every step with the ledgers after it. Replaced objects stay as they were; new ones take over the rows."""
+    """Every step with the ledgers after it. Replaced objects stay; new ones take over their rows."""
     books = {
         number: ledger.filled(layer, number) for number, layer in enumerate(ledger.numbered(scenario.layers))
     }

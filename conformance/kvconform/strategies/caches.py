@@ -117,13 +117,13 @@ def exports(context: Context) -> SearchStrategy[Any]:
 
 
 def operations(
-    context: Context, *, most: int = 4, converting: bool = True
+    context: Context, *, most: int = 4, converting: bool = True, copying: bool = True
 ) -> SearchStrategy[tuple[Operation, ...]]:
     """Any operations that are declared."""
     choices: list[SearchStrategy[Any]] = [appends, trims, appends]
     if converting and declared.has(context, "feature:convert"):
         choices.append(converts(context))
-    if declared.has(context, "feature:copy"):
+    if copying and declared.has(context, "feature:copy"):
         choices += [st.just(Copy()), st.just(Select(cache=0))]
     if declared.has(context, "feature:save-load") or declared.has(context, "feature:state"):
         choices.append(exports(context))

@@ -114,10 +114,11 @@ def scenarios(
 ) -> IterateScenario:
     """Turns of the general form over lists that every design gets through."""
     lists = layer_lists if layer_lists is not None else safe_lists(context)
+    how = draw(given if given is not None else givens(context))
     return IterateScenario(
         layers=draw(lists),
-        given=draw(given if given is not None else givens(context)),  # pyright: ignore[reportArgumentType]
-        built=Built(bits=4),
+        given=how,  # pyright: ignore[reportArgumentType]
+        built=Built(bits=4) if how in ("container", "both") else Built(),
         model=draw(model if model is not None else models(context)),
         turns=tuple(draw(turns(context, **turn_options)) for _ in range(turn_count)),
     )
@@ -126,7 +127,7 @@ def scenarios(
 def anything(context: Context, **fields: Any) -> SearchStrategy[IterateScenario]:
     """Up to three turns over any layers: the net under the aimed strategies."""
     kinds = layers.any_layer(context, st.sampled_from((0, 0, 3, 10)))
-    lists = layers.lists(kinds, least=0, most=3) | safe_lists(context)
+    lists = layers.lists(kinds, most=3) | safe_lists(context)
     limits = st.none() | st.integers(0, 3)
     return st.integers(1, 3).flatmap(
         lambda count: scenarios(
