@@ -10,7 +10,7 @@ import random_scenarios
 import support
 from kvconform.wire.process import ProcessImplementation
 
-pytestmark = pytest.mark.toolchain
+pytestmark = [pytest.mark.toolchain, pytest.mark.timeout(900)]  # the first test also builds
 
 
 @pytest.fixture(scope="session")

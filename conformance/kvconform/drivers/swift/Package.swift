@@ -1,0 +1,14 @@
+// swift-tools-version: 5.9
+import PackageDescription
+
+let package = Package(
+    name: "KvConformDriver",
+    products: [
+        .executable(name: "driver", targets: ["ExampleDriver"]),
+        .library(name: "KvConformKit", targets: ["KvConformKit"]),
+    ],
+    targets: [
+        .target(name: "KvConformKit"),
+        .executableTarget(name: "ExampleDriver", dependencies: ["KvConformKit"]),
+    ]
+)

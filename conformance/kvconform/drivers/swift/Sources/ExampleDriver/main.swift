@@ -1,0 +1,4 @@
+import Foundation
+import KvConformKit
+
+exit(serve(Driver()))
