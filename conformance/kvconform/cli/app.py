@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import catalogue, check, replay, report, run, vectors, wire
+from . import catalogue, check, model, replay, report, run, vectors, wire
 
 app = typer.Typer(
     name="kvconform",
@@ -40,6 +40,7 @@ app.command()(catalogue.explain)
 app.command()(replay.replay)
 app.command()(check.check)
 app.command()(report.report)
+app.command()(model.model)
 app.command()(wire.serve)
 app.command()(wire.record)
 app.add_typer(vectors.app, name="vectors")
