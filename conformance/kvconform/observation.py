@@ -238,23 +238,34 @@ class IterateObservation(Document):
 
 
 class ConversionEvent(Document):
-    """Layers that became quantized between two tokens."""
+    """Layers that became quantized between two looks at the cache list (before each call, at each sample)."""
 
     position: Int
-    """Offset of the first full-length layer when the conversion was seen."""
+    """Positions that had gone through the model: the largest offset of any layer."""
     layers: tuple[int, ...]
+    """Their numbers, depth first, a composite before its children."""
     group_sizes: tuple[int, ...]
+    """The group size that each of them has: the resolved one, not the requested one."""
+    nbytes_before: Int
+    """Bytes of all caches, spare capacity included, with the objects that were replaced."""
     nbytes: Int
-    """Bytes of the whole cache list right after."""
+    """Bytes of all caches right after."""
 
 
 class GenerateObservation(Document):
-    """Answer to ``generate``: tokens, top-two margins of each step, and conversions."""
+    """Answer to ``generate``: what was handed out, how clear each choice was, and what became quantized."""
 
     kind: Literal["generate"] = "generate"
     tokens: tuple[Int, ...]
+    """The most likely token of each step, as handed out; with ``force`` also where another was fed back."""
     margins: tuple[float, ...]
+    """How far the logit of the token fed back lay above the highest other one, for each of ``tokens``.
+
+    Without ``force`` the margin between the top two; with it negative where another token was more likely.
+    """
     conversions: tuple[ConversionEvent, ...] = ()
+    nbytes: Int | None = None
+    """Bytes of all caches at the end, spare capacity included."""
     error: StepError | None = None
     """What ended the stream early, after the tokens above."""
 

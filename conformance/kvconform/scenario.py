@@ -380,12 +380,21 @@ class GenerateScenario(Document):
 
     version: Literal[1] = VERSION
     kind: Literal["generate"] = "generate"
-    model: str
+    model: Annotated[str, Field(min_length=1)]
     """A tiny model's name, ``smollm2``, a model folder, or a hub id."""
     prompt: Annotated[tuple[Count, ...], Field(min_length=1)]
     parameters: Parameters
+    """``max_tokens`` is given and not negative: a real model never ends by itself."""
     force: tuple[Count, ...] | None = None
-    """Teacher forcing: the tokens fed back instead of the sampled ones."""
+    """Teacher forcing: fed back instead of the sampled tokens, as far as they go."""
+
+    @model_validator(mode="after")
+    def _ends(self) -> GenerateScenario:
+        if self.parameters.max_tokens is None or self.parameters.max_tokens < 0:
+            raise ValueError(
+                f"max_tokens {self.parameters.max_tokens} sets no end to the stream; give 0 or more"
+            )
+        return self
 
 
 Scenario = Annotated[

@@ -12,9 +12,10 @@ from kvconform_reference.dialect import Dialect
 from pydantic import ValidationError
 
 from .. import __version__
-from ..implementation import FEATURES, Capabilities, Info, Unsupported
+from ..generate import answers
+from ..implementation import FEATURES, Capabilities, Info
 from ..observation import Observation, Refusal
-from ..scenario import IterateScenario, Scenario
+from ..scenario import GenerateScenario, IterateScenario, Scenario
 from . import reference_cache, reference_container, reference_numbers
 from .refusals import REFUSALS
 
@@ -27,7 +28,7 @@ def factory(dialect: str | Mapping[str, Any] | Dialect = "proposal") -> Referenc
 
 
 class ReferenceImplementation:
-    """Answers every kind but ``generate``. Each scenario builds everything anew; nothing is kept."""
+    """Answers every kind, ``generate`` where MLX is installed. Nothing is kept but loaded models."""
 
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
@@ -40,7 +41,7 @@ class ReferenceImplementation:
             version=__version__,
             backend="pure Python",
             dialect=dialects.name_of(self.dialect) or self.dialect.as_dict(),
-            capabilities=Capabilities(features=features_of(self.dialect)),
+            capabilities=Capabilities(kinds=kinds(), features=features_of(self.dialect)),
         )
 
     def run(self, scenario: Scenario) -> Observation:
@@ -55,10 +56,6 @@ class ReferenceImplementation:
 
 def run_kind(scenario: Scenario, dialect: Dialect) -> Observation:
     """The answer of the function for the scenario's kind."""
-    if scenario.kind not in KINDS:
-        raise Unsupported(
-            f"the reference answers no {scenario.kind} scenarios; its kinds: {', '.join(KINDS)}"
-        )
     return KINDS[scenario.kind](scenario, dialect)
 
 
@@ -67,13 +64,24 @@ def run_iterate(scenario: IterateScenario, dialect: Dialect) -> Observation:
     return import_module(f"{__package__}.reference_iterate").run_iterate(scenario, dialect)
 
 
+def run_generate(scenario: GenerateScenario, dialect: Dialect) -> Observation:
+    """The only kind that needs MLX, which is imported when this is first called."""
+    return answers.by_reference(scenario, dialect)
+
+
 KINDS: Mapping[str, Callable[[Any, Dialect], Observation]] = {
     "resolve": reference_numbers.run_resolve,
     "quantize": reference_numbers.run_quantize,
     "cache": reference_cache.run_cache,
     "container": reference_container.run_container,
     "iterate": run_iterate,
+    "generate": run_generate,
 }
+
+
+def kinds() -> tuple[str, ...]:
+    """The kinds that can be answered here."""
+    return tuple(kind for kind in KINDS if kind != "generate" or answers.can_run())
 
 
 def features_of(dialect: Dialect) -> tuple[str, ...]:

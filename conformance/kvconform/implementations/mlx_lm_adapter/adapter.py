@@ -9,11 +9,13 @@ from functools import cached_property
 
 from pydantic import ValidationError
 
+from ...generate import answers
 from ...implementation import Capabilities, Info, Unsupported
 from ...observation import Observation, QuantizeObservation, Refusal, ResolveObservation
 from ...scenario import (
     CacheScenario,
     ContainerScenario,
+    GenerateScenario,
     IterateScenario,
     QuantizeScenario,
     ResolveScenario,
@@ -22,6 +24,8 @@ from ...scenario import (
 from ..refusals import REFUSALS
 from . import cache, container, content, iterate, package
 from .package import mx
+
+KINDS = ("resolve", "quantize", "cache", "container", "iterate", "generate")
 
 FEATURES = (
     "free-pass",
@@ -39,7 +43,7 @@ FEATURES = (
 
 
 class MlxLmAdapter:
-    """Answers every kind but ``generate`` with what the installed mlx-lm does."""
+    """Answers every kind with what the installed mlx-lm does."""
 
     @cached_property
     def info(self) -> Info:
@@ -50,6 +54,7 @@ class MlxLmAdapter:
             backend=f"mlx {package.MLX_VERSION} {mx.default_device().type.name}",
             dialect=dialect_of(package.MLX_LM_VERSION),
             capabilities=Capabilities(
+                kinds=KINDS,
                 bits=tuple(bits for bits in range(1, 9) if _quantizes(bits, 64)),
                 group_sizes=tuple(size for size in (16, 32, 64, 128, 256) if _quantizes(4, size)),
                 layers=_layers(),
@@ -79,8 +84,8 @@ def _answer(scenario: Scenario) -> Observation:
             return container.run(scenario)
         case IterateScenario():
             return iterate.run(scenario)
-        case _:
-            raise Unsupported(f"the mlx-lm adapter does not answer {scenario.kind} scenarios")
+        case GenerateScenario():
+            return answers.by_mlx_lm(scenario)
 
 
 def resolve(scenario: ResolveScenario) -> ResolveObservation:
