@@ -65,7 +65,7 @@ SCENARIOS: dict[str, Scenario] = {
         model=ScriptedModel(state="alternate"),
         turns=(Turn(prompt=Prompt(length=20), parameters=PARAMETERS, nexts=5, processor="boost"),),
     ),
-    "unsupported": GenerateScenario(model="smollm2", prompt=(1,), parameters=Parameters()),
+    "unsupported": GenerateScenario(model="none", prompt=(1,), parameters=Parameters(max_tokens=1)),
 }
 
 
