@@ -82,11 +82,13 @@ def document_sections(adapter: TypeAdapter[Any]) -> list[str]:
 def document_section(name: str, body: dict[str, Any]) -> str:
     """The fields of one document."""
     rows = [field_row(key, spec, key in body.get("required", ())) for key, spec in body["properties"].items()]
-    summary = " ".join(body.get("description", "").split())
-    return (
-        f"### {name}\n\n{summary}\n\n| field | type | default | meaning |\n|---|---|---|---|\n"
-        + "\n".join(rows)
-    )
+    head = "| field | type | default | meaning |\n|---|---|---|---|\n"
+    return f"### {name}\n\n{prose(body)}\n\n{head}" + "\n".join(rows)
+
+
+def prose(spec: dict[str, Any]) -> str:
+    """A description on one line, in Markdown's code quotes."""
+    return " ".join(spec.get("description", "").split()).replace("``", "`")
 
 
 def field_row(key: str, spec: dict[str, Any], required: bool) -> str:
