@@ -68,7 +68,8 @@ class Check:
     dialects: Mapping[str, tuple[Any, ...]] = field(default_factory=dict[str, "tuple[Any, ...]"])
     """Dialect parameters to which this check is limited, beside its requirement's."""
     judges_refusals: bool = False
-    """Whether the judge wants to see refusals of whole scenarios; otherwise those count as not judged."""
+    """Whether the judge wants to see refusals of whole scenarios; otherwise those are failures (but for
+    resolve scenarios: whether a size that cannot be used is an error depends on the dialect)."""
     broad: bool = False
     """A net under many requirements: it is expected to fail together with others."""
     weight: float = 1.0

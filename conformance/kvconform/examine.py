@@ -203,11 +203,15 @@ class _Examination:
     def judge(self, scenario: Scenario) -> Outcome:
         """Run one scenario, judge the answer, remember it if it is the smallest failure so far.
 
-        ``not run`` says that the whole scenario was refused: an answer, but nothing to judge by.
+        No check makes a scenario that may be refused as a whole, but for those whose judges ask for
+        refusals, and for resolve scenarios: whether a size that cannot be used is an error is a matter of
+        the dialect. ``not run`` says so: an answer, but nothing to judge by.
         """
         try:
             observation = answer(self.implementation, scenario)
             if isinstance(observation, Refusal) and not self._judges_refusals():
+                if scenario.kind != "resolve":
+                    return self._failed(_refused_result(self.check, scenario, observation))
                 self.refused += 1
                 self.last_refusal = scenario, observation.message
                 return "not run"
@@ -319,6 +323,19 @@ def _finding_result(check: Check, scenario: Scenario, observation: Observation, 
         expected=finding.expected,
         observed=finding.observed,
         observation=observation,
+    )
+
+
+def _refused_result(check: Check, scenario: Scenario, refusal: Refusal) -> Result:
+    return Result(
+        requirement=check.requirement,
+        check=check.id,
+        outcome="fail",
+        message=f"a scenario with nothing wrong in it was refused: {refusal.message}",
+        scenario=scenario,
+        expected="an answer",
+        observed=f"refused: {refusal.message}",
+        observation=refusal,
     )
 
 

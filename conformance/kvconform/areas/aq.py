@@ -47,7 +47,7 @@ CHECKS = (
         name="exact",
         scenarios=tensors.scenarios,
         judge=judges.content(numeric.exact),
-        explicit=_edges,
+        explicit=lambda context: (*_edges(context), *_constants(context)),
         weight=1.5,
     ),
     Check(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from hypothesis import strategies as st
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from .. import judges, projections
 from ..checks import Check, Context
 from ..invariants import holders, passes, turns
-from ..scenario import AppendStep, Built, Layer, Observe, PassStep, PlainLayer, RecurrentLayer, Scenario
+from ..scenario import AppendStep, Built, Layer, Observe, PassStep, PlainLayer, QuantizedLayer, Scenario
 from ..strategies import containers, declared, iterations, layers, numbers
 
 FOUR, EIGHT = PassStep(bits=4), PassStep(bits=8)
@@ -42,9 +43,18 @@ def _steps(
 
 
 def _built_otherwise(_context: Context, scenario: Any) -> Scenario:
-    """The same container, built with another group size."""
-    other = 32 if scenario.built.group_size == 128 else 128
+    """The same container, built with another group size: one that no conversion could use."""
+    other = 48 if scenario.built.group_size == 128 else 128
     return scenario.model_copy(update={"built": Built(bits=scenario.built.bits, group_size=other)})
+
+
+def _built_examples(context: Context) -> tuple[Scenario, ...]:
+    wide = (PlainLayer(length=1, key_dim=128, value_dim=128),)
+    return tuple(
+        made
+        for size in (64, 128)
+        for made in _steps(context, (wide, (FOUR,)), built=Built(bits=4, group_size=size))
+    )
 
 
 def _built_with_other_bits(_context: Context, scenario: Any) -> Scenario:
@@ -55,7 +65,7 @@ def _sequences_in_container(context: Context) -> Any:
     dims = st.just((128, 128))
     lists = layers.lists(layers.plain(layers.SMALL, dims) | layers.bystanders(context), most=2)
     steps = _sequences(context, most=3)
-    return st.sampled_from((64, 32, 128)).flatmap(
+    return st.sampled_from((64, 32, 128, 48, 7)).flatmap(
         lambda size: _in_container(context, lists, steps, built=Built(bits=4, group_size=size))
     )
 
@@ -99,9 +109,24 @@ def _latch_examples(context: Context) -> tuple[Scenario, ...]:
         ((ONE, EMPTY), (FOUR, MORE, FOUR)),
         ((ONE, EMPTY), (FOUR, MORE, PassStep(bits=8, group_size=32))),
     ]
-    if declared.has(context, "layer:recurrent"):
-        lists.append(((RecurrentLayer(),), (FOUR,)))
-    return _steps(context, *lists)
+    late = (FOUR, MORE, FOUR)
+    unarmed = _steps(context, ((ONE,), (FOUR,)), built=Built())
+    return (*_steps(context, *lists, ((ODD, EMPTY), late), ((EMPTY,), late)), *unarmed)
+
+
+def _nothing_to_arm_for(context: Context) -> Any:
+    """Lists without a quantizable layer: a pass has nothing to look for."""
+    lists = layers.lists(layers.bystanders(context), most=2)
+    passing = containers.pass_steps(context, start=st.integers(0, 3))
+    return _in_container(context, lists, st.tuples(passing), observe=LOOKS)
+
+
+def _never_looks(scenario: Any, observation: Any) -> Any:
+    del scenario
+    for number, record in enumerate(observation.steps):
+        if record.accesses:
+            what = f"a container without a quantizable layer is armed: step {number} looked at layers"
+            yield judges.Finding(message=what, expected=0, observed=record.accesses)
 
 
 def _unarmed(context: Context) -> Any:
@@ -183,8 +208,16 @@ def _twins(context: Context) -> Any:
 
 def _counted(context: Context) -> Any:
     passing = containers.pass_steps(context, group_size=st.just(64), start=st.integers(0, 3))
-    lists = layers.lists(layers.plain(), most=2)
-    return _in_container(context, lists, st.tuples(passing, passing), observe=LOOKS)
+    layer = layers.plain()
+    if context.dialect.incompatible == "keep":
+        layer = layer | layers.plain(layers.FILLED, numbers.incompatible_dims())
+    return _in_container(context, layers.lists(layer, most=2), st.tuples(passing, passing), observe=LOOKS)
+
+
+def _counted_examples(context: Context) -> tuple[Scenario, ...]:
+    lists: list[tuple[Layer, ...]] = [(ONE,)]
+    lists += [(ODD,)] * (context.dialect.incompatible == "keep")
+    return _steps(context, *((one, (FOUR, FOUR)) for one in lists), observe=LOOKS)
 
 
 def _settling(context: Context) -> Any:
@@ -205,6 +238,9 @@ def _settling(context: Context) -> Any:
 def _settling_examples(context: Context) -> tuple[Scenario, ...]:
     form = declared.forms(context)[0]
     below = PassStep(bits=4, start=2)
+    quantized: list[Any] = []
+    if declared.has(context, "layer:quantized"):
+        quantized.append(((QuantizedLayer(length=9), ONE), (below,)))
     return tuple(
         containers.scenario(context, one, steps, form=form)
         for one, steps in (
@@ -212,8 +248,32 @@ def _settling_examples(context: Context) -> tuple[Scenario, ...]:
             ((ONE, PlainLayer(length=9)), (below, AppendStep(rows=3), below)),
             ((PlainLayer(length=9), ONE), (below, AppendStep(rows=3), below)),
             ((ONE,), (FOUR, EIGHT)),
+            *quantized,
         )
     )
+
+
+def _asked_for_another_size(context: Context) -> Any:
+    """A second iterator that asks for a size which the first one's resolver may not have had a use for."""
+    turn = partial(iterations.turns, context, bits=st.just(4), starts=st.just(0), most=2)
+    return st.builds(
+        lambda layer, one, two, first, second: iterations.scenario(
+            (layer,),
+            _with_size(one, first),
+            _with_size(two, second),
+            given="container",
+            built=containers.ARMED,
+        ),
+        layers.plain(layers.SMALL),
+        turn(),
+        turn(),
+        st.sampled_from((128, 64)),
+        st.sampled_from((64, 32)),
+    )
+
+
+def _with_size(turn: Any, size: int) -> Any:
+    return turn.model_copy(update={"parameters": turn.parameters.model_copy(update={"group_size": size})})
 
 
 CHECKS = (
@@ -226,9 +286,7 @@ CHECKS = (
         ),
         oracle="relation",
         companion=_built_otherwise,
-        explicit=lambda context: _steps(
-            context, ((PlainLayer(length=1, key_dim=128, value_dim=128),), (FOUR,))
-        ),
+        explicit=_built_examples,
     ),
     Check(
         requirement="CT-0",
@@ -268,6 +326,14 @@ CHECKS = (
         oracle="reference",
         explicit=_latch_examples,
         weight=1.5,
+    ),
+    Check(
+        requirement="CT-4",
+        name="nothing-to-arm-for",
+        scenarios=_nothing_to_arm_for,
+        judge=judges.invariant(_never_looks),
+        needs=("feature:accesses", "layer:quantized|layer:recurrent"),
+        weight=0.3,
     ),
     Check(
         requirement="CT-5",
@@ -313,6 +379,7 @@ CHECKS = (
         name="turns",
         scenarios=_asked_in_turns,
         judge=judges.invariant(turns.model_asked_once),
+        explicit=lambda _context: (iterations.scenario((), iterations.turn(1, nexts=1)),),
         needs=("kind:iterate",),
         weight=0.3,
     ),
@@ -328,7 +395,7 @@ CHECKS = (
         name="looks",
         scenarios=_counted,
         judge=judges.declared(holders.no_looks_when_disarmed),
-        explicit=lambda context: _steps(context, ((ONE,), (FOUR, FOUR)), observe=LOOKS),
+        explicit=_counted_examples,
     ),
     Check(
         requirement="CT-12",
@@ -337,6 +404,16 @@ CHECKS = (
         judge=judges.same(projections.layers, "the latch works otherwise"),
         oracle="reference",
         explicit=_settling_examples,
+        needs=("kind:container",),
         weight=1.5,
+    ),
+    Check(
+        requirement="CT-12",
+        name="turns",
+        scenarios=_asked_for_another_size,
+        judge=judges.same(projections.call_caches, "a new iterator finds another latch"),
+        oracle="reference",
+        needs=("kind:iterate", "feature:container"),
+        weight=0.5,
     ),
 )

@@ -46,9 +46,10 @@ def _swapped(_context: Context, scenario: Any) -> Scenario:
 
 
 def _larger_request(_context: Context, scenario: Any) -> Scenario:
-    """The next request, or a huge one: between them they show every place where a size could fall."""
-    larger = 10**9 + 1 if scenario.requested % 2 else scenario.requested + 1
-    return scenario.model_copy(update={"requested": larger or 1})
+    """The next request, a huge one, or 1: between them they show every place where a size could fall."""
+    asked = scenario.requested
+    larger = 1 if asked < 0 else 10**9 + 1 if asked % 2 else asked + 1
+    return scenario.model_copy(update={"requested": larger})
 
 
 def _not_smaller(scenario: Any, observation: Any, larger: Any) -> Any:
@@ -161,7 +162,7 @@ CHECKS = (
         judge=judges.relation(_not_smaller),
         oracle="relation",
         companion=_larger_request,
-        explicit=_rows((48, 128, 128), (96, 128, 128), (127, 128, 128), (128, 256, 256)),
+        explicit=_rows((48, 128, 128), (96, 128, 128), (127, 128, 128), (128, 256, 256), (-100, 128, 128)),
     ),
     Check(
         requirement="GS-8",

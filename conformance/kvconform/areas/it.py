@@ -32,10 +32,21 @@ def _begins(context: Context, scenario: Any, observation: Any, _expect: Expect) 
     return turns.begins_at_nothing(scenario, observation, counts=_counts(context))
 
 
-def _one(*, layer: Any = EMPTY, model: ScriptedModel | None = None, given: str = "list", **turn: Any) -> Any:
+def _one(
+    *,
+    layer: Any = EMPTY,
+    model: ScriptedModel | None = None,
+    given: str = "list",
+    built: Built | None = None,
+    **turn: Any,
+) -> Any:
     """A one-token prompt over one layer."""
     made = iterations.scenario(
-        (layer,), iterations.turn(1, **{"nexts": 1, **turn}), model=model or ScriptedModel(), given=given
+        (layer,),
+        iterations.turn(1, **{"nexts": 1, **turn}),
+        model=model or ScriptedModel(),
+        given=given,
+        built=built or Built(),
     )
     return lambda _context: (made,)
 
@@ -93,6 +104,39 @@ def _never_quantized(scenario: Any, observation: Any) -> Any:
         yield Finding(message=message, expected=finding.expected, observed=finding.observed)
 
 
+def _over_given_container(context: Context) -> Any:
+    """A container whose layers are converted under way."""
+    given = st.sampled_from(("container", "list"))
+    return iterations.scenarios(context, given=given, bits=_some_bits(context), starts=st.integers(0, 6))
+
+
+def _handed(context: Context) -> Any:
+    """One layer that every supported size divides; each option differs from its default."""
+    return iterations.scenarios(
+        context,
+        bits=_some_bits(context),
+        layer_lists=layers.lists(layers.plain(st.just(0), st.just((128, 128))), most=1),
+        given=iterations.givens(context),
+    )
+
+
+def _handed_examples(context: Context) -> tuple[Scenario, ...]:
+    wide = (PlainLayer(key_dim=128, value_dim=128),)
+    options: tuple[dict[str, int], ...] = ({"group_size": 32}, {"bits": 8}, {"start": 3})
+    return tuple(
+        iterations.scenario(
+            wide, iterations.turn(2, **{"nexts": 2, "bits": 4, **one}), given=given, built=built
+        )
+        for one in options
+        for given, built in _givens(context)
+    )
+
+
+def _givens(context: Context) -> list[tuple[str, Built]]:
+    container = [("container", Built(bits=4))] if declared.has(context, "feature:container") else []
+    return [("list", Built()), *container]
+
+
 def _argmin(context: Context) -> Any:
     return iterations.scenarios(context, sampler="argmin")
 
@@ -134,7 +178,18 @@ def _sampler_first(context: Context) -> Any:
 
 
 def _prompt_array(context: Context) -> Any:
-    return iterations.scenarios(context, form="prompt-array", given=st.just("list"))
+    """With every explicit thing that the form could forget."""
+    samplers = st.sampled_from(
+        ("parameters", "argmin") if declared.has(context, "feature:samplers") else ("parameters",)
+    )
+    processors = st.sampled_from(
+        ("none", "boost") if declared.has(context, "feature:processors") else ("none",)
+    )
+    return st.tuples(samplers, processors).flatmap(
+        lambda chosen: iterations.scenarios(
+            context, form="prompt-array", given=st.just("list"), sampler=chosen[0], processor=chosen[1]
+        )
+    )
 
 
 def _general(_context: Context, scenario: Any) -> Scenario:
@@ -209,12 +264,30 @@ CHECKS = (
         weight=0.2,
     ),
     Check(
+        requirement="IT-2",
+        name="given",
+        scenarios=_over_given_container,
+        judge=judges.invariant(turns.container_used_as_is),
+        explicit=_one(given="container", built=Built(bits=4), bits=4, nexts=2),
+        needs=("feature:container",),
+        weight=0.5,
+    ),
+    Check(
+        requirement="IT-3",
+        name="handed-on",
+        scenarios=_handed,
+        judge=judges.invariant(turns.quantized_as_asked),
+        explicit=_handed_examples,
+        needs=("kind:iterate",),
+    ),
+    Check(
         requirement="IT-3",
         name="parameters",
         scenarios=_over_container,
         judge=judges.same(projections.everything_in_turns, "what the container was built with matters"),
         oracle="relation",
         companion=_built_as_asked,
+        needs=("feature:container",),
     ),
     Check(
         requirement="IT-3",
@@ -222,6 +295,7 @@ CHECKS = (
         scenarios=_unarmed,
         judge=judges.invariant(_never_quantized),
         explicit=_unarmed_example,
+        needs=("feature:container",),
         dialects={"latch": ("first-trigger",)},
         weight=0.5,
     ),

@@ -45,7 +45,30 @@ def _writes_and_trims(*, most: int = 4) -> Any:
 
 def _plain(context: Context) -> Any:
     layer = layers.plain(st.integers(0, 9) | numbers.rows_around_growth(), numbers.head_dims())
-    return caches.scenarios(layer, st.lists(caches.appends | caches.large_appends | caches.trims, max_size=4))
+    operations = (
+        caches.appends | caches.large_appends | caches.trims | st.builds(Trim, rows=st.integers(-3, -1))
+    )
+    return caches.scenarios(layer, st.lists(operations, max_size=4))
+
+
+def _negative_trim(_context: Context) -> tuple[Scenario, ...]:
+    return (caches.scenario(PlainLayer(length=1), Trim(rows=-1)),)
+
+
+def _doubling(_context: Context) -> tuple[Scenario, ...]:
+    """Two whole growth steps, and one row more."""
+    return (caches.scenario(PlainLayer(length=512), Append(rows=1), observe=caches.ACCOUNTING),)
+
+
+def _window_examples(_context: Context) -> tuple[Scenario, ...]:
+    """Rows that must be kept, and a ring that must be put in order before rows are dropped."""
+    kept = RotatingLayer(length=5, max_size=4, keep=1, singly=True, **SMALL_DIMS)
+    ring = RotatingLayer(length=6, max_size=4, singly=True, **SMALL_DIMS)
+    return tuple(
+        caches.scenario(layer, *steps, observe=BOTH)
+        for layer in (kept, ring)
+        for steps in ((), (Append(rows=2),), (Append(rows=1),), (Append(rows=2), Append(rows=1)))
+    )
 
 
 def _plain_content(context: Context) -> Any:
@@ -122,6 +145,15 @@ def _recurrent(_context: Context) -> Any:
     return caches.scenarios(layers.recurrent(), _writes_and_trims(), observe=caches.ACCOUNTING)
 
 
+def _state_examples(_context: Context) -> tuple[Scenario, ...]:
+    return tuple(
+        caches.scenario(
+            RecurrentLayer(filled=filled), Append(rows=1), Trim(rows=1), observe=caches.ACCOUNTING
+        )
+        for filled in (True, False)
+    )
+
+
 def _composites(context: Context) -> Any:
     kinds = declared.layer_kinds(context, "recurrent", "rotating")
     leaf = layers.plain(layers.SMALL, st.just((32, 32))) | (
@@ -192,7 +224,8 @@ CHECKS = (
         requirement="KC-1",
         name="counts",
         scenarios=_plain,
-        judge=_counted(),
+        judge=judges.all_of(judges.invariant(storage.trims_right), judges.invariant(contents.cache_counts)),
+        explicit=_negative_trim,
     ),
     Check(
         requirement="KC-1",
@@ -206,6 +239,7 @@ CHECKS = (
         name="growth",
         scenarios=_plain_bytes,
         judge=judges.invariant(storage.grows_by_steps),
+        explicit=_doubling,
         needs=("feature:accounting",),
         weight=0.5,
     ),
@@ -227,6 +261,7 @@ CHECKS = (
             judges.invariant(storage.trimmable_right),
             judges.invariant(_rotating_results),
         ),
+        explicit=_window_examples,
     ),
     Check(
         requirement="KC-3",
@@ -243,6 +278,7 @@ CHECKS = (
             judges.invariant(storage.state_replaced),
             judges.invariant(storage.trimmable_right),
         ),
+        explicit=_state_examples,
         weight=0.5,
     ),
     Check(

@@ -148,8 +148,10 @@ def _distinct(context: Context) -> Any:
 
 
 def _any_convertible(context: Context) -> Any:
-    lists = layers.lists(layers.plain(layers.FILLED, numbers.compatible_dims(smallest=64)), most=3)
-    starts = st.integers(0, 5)
+    layer = layers.plain(layers.FILLED, numbers.compatible_dims(smallest=64))
+    if declared.has(context, "layer:chunked"):
+        layer = layer | layer | layers.chunked(drops=True)
+    lists, starts = layers.lists(layer, most=3), st.integers(0, 5)
     return containers.one_pass(context, lists, start=starts, group_size=st.just(64))
 
 
@@ -562,7 +564,7 @@ CHECKS = (
         scenarios=_far_from_line,
         judge=judges.same(projections.outcomes, "another scope"),
         oracle="reference",
-        explicit=lambda context: _passing(context, (TWELVE, THREE), (THREE, TWELVE)),
+        explicit=lambda context: _passing(context, (TWELVE, THREE), (THREE, TWELVE), (THREE,) * 4),
         dialects={"threshold": ("at-least", "above")},
     ),
     Check(

@@ -162,10 +162,18 @@ CHECKS = (
         weight=0.5,
     ),
     Check(
+        requirement="PR-2",
+        name="caches",
+        scenarios=_plain,
+        judge=judges.invariant(turns.prefill_offsets_add_up),
+        dialects=MODELS_PREPARE,
+        weight=0.5,
+    ),
+    Check(
         requirement="PR-3",
         name="one-step",
         scenarios=_plain,
-        judge=judges.invariant(turns.one_step_over_remaining),
+        judge=judges.declared(turns.one_step_over_remaining),
     ),
     Check(
         requirement="PR-4",

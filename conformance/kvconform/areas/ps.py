@@ -42,30 +42,47 @@ def _tie_examples(_context: Context) -> tuple[Scenario, ...]:
 def _penalised(context: Context) -> Any:
     """Small vocabularies, so that tokens come back; contexts shorter and longer than the prompt."""
     turn = st.builds(
-        lambda length, nexts, penalty, size, seed: iterations.turn(
-            length, seed=seed, nexts=nexts, repetition_penalty=penalty, repetition_context_size=size
+        lambda length, nexts, penalty, size, seed, sampler: iterations.turn(
+            length,
+            seed=seed,
+            nexts=nexts,
+            repetition_penalty=penalty,
+            repetition_context_size=size,
+            sampler=sampler,
         ),
         st.integers(1, 8),
         st.integers(1, 6),
         st.sampled_from((2.0, 1.5, 1.25, 0.5, 4.0)),
         st.sampled_from((20, 2, 1, 4)),
         st.integers(0, 5),
+        # The lowest logit shows what becomes of negative ones.
+        st.sampled_from(
+            ("parameters", "argmin") if declared.has(context, "feature:samplers") else ("parameters",)
+        ),
     )
     models = st.builds(ScriptedModel, seed=st.integers(0, 20), vocab=st.sampled_from((7, 16, 5)))
     return st.builds(lambda one, model: iterations.scenario(EMPTY, one, model=model), turn, models)
 
 
-def _penalty_examples(_context: Context) -> tuple[Scenario, ...]:
+def _penalty_examples(context: Context) -> tuple[Scenario, ...]:
     """A prompt that holds the likeliest token, in reach of the context and not."""
     model = ScriptedModel(vocab=5)
+    samplers = ["parameters"] + ["argmin"] * declared.has(context, "feature:samplers")
     return tuple(
         iterations.scenario(
             EMPTY,
-            iterations.turn(6, nexts=4, repetition_penalty=2.0, repetition_context_size=size),
+            iterations.turn(
+                6, nexts=4, repetition_penalty=2.0, repetition_context_size=size, sampler=sampler
+            ),
             model=model,
         )
+        for sampler in samplers
         for size in (20, 1, 2)
     )
+
+
+def _unpenalised(context: Context) -> Any:
+    return iterations.scenarios(context, most=2)
 
 
 def _own_sampler(context: Context) -> Any:
@@ -100,6 +117,14 @@ CHECKS = (
         judge=judges.same(projections.sampled, "the penalty works otherwise"),
         oracle="reference",
         explicit=_penalty_examples,
+    ),
+    Check(
+        requirement="PS-3",
+        name="none",
+        scenarios=_unpenalised,
+        judge=judges.invariant(turns.no_processing),
+        needs=("feature:processors|feature:process-only",),
+        weight=0.2,
     ),
     Check(
         requirement="PS-4",

@@ -57,8 +57,10 @@ def _converting_last(context: Context) -> Any:
 
 
 def _converting_first(_context: Context, scenario: Any) -> Scenario:
+    """The conversion first, then the same rows one by one."""
     append, convert = scenario.operations
-    return scenario.model_copy(update={"operations": (convert, append)})
+    singles = (Append(rows=1, salt=append.salt),) * append.rows
+    return scenario.model_copy(update={"operations": (convert, *singles)})
 
 
 def _same_quantized(scenario: Any, observation: Any, other: Any) -> Any:

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from .. import judges, projections
 from ..checks import Check, Context, Finding
 from ..invariants import holders, passes, resolving
-from ..scenario import AppendStep, ChunkedLayer, PassStep, PlainLayer, Scenario
+from ..scenario import (
+    AppendStep,
+    ChunkedLayer,
+    Layer,
+    PassStep,
+    PlainLayer,
+    RecurrentLayer,
+    RotatingLayer,
+    Scenario,
+)
 from ..strategies import containers, declared, layers, numbers
 from ..strategies import resolving as generated
 
@@ -57,6 +66,19 @@ def _dropped(context: Context) -> tuple[Scenario, ...]:
 def _built(context: Context) -> Any:
     lists = layers.lists(layers.any_layer(context, st.integers(0, 20)))
     return containers.scenarios(context, lists, st.just(()))
+
+
+def _built_examples(context: Context) -> tuple[Scenario, ...]:
+    """Every kind alone, where asking could leave a trace: full windows and chunks, nothing stored."""
+    kinds: tuple[Layer, ...] = (
+        PlainLayer(),
+        PlainLayer(length=2, trim=1),
+        ChunkedLayer(length=5, chunk_size=4),
+        RotatingLayer(length=5, max_size=4),
+        RecurrentLayer(),
+    )
+    declared_kinds = [layer for layer in kinds if declared.has(context, f"layer:{layer.kind}")]
+    return tuple(containers.scenario(context, (layer,), ()) for layer in declared_kinds)
 
 
 def _asked_without_bits(context: Context) -> Any:
@@ -108,6 +130,7 @@ CHECKS = (
         name="built",
         scenarios=_built,
         judge=judges.invariant(holders.same_fill_as_given),
+        explicit=_built_examples,
     ),
     Check(
         requirement="QP-3",

@@ -22,10 +22,14 @@ def _several_turns(context: Context) -> Any:
     )
 
 
-def _two_turns(_context: Context) -> tuple[Scenario, ...]:
+def _two_turns(context: Context) -> tuple[Scenario, ...]:
     turn = iterations.turn(2, nexts=1, bits=4)
     late = iterations.turn(2, nexts=1, bits=4, start=4)
-    return (iterations.scenario(EMPTY, turn, turn), iterations.scenario(EMPTY, late, late))
+    made = [iterations.scenario(EMPTY, one, one) for one in (turn, late)]
+    if declared.has(context, "feature:container"):
+        armed = containers.ARMED
+        made += [iterations.scenario(EMPTY, one, one, given="container", built=armed) for one in (turn, late)]
+    return tuple(made)
 
 
 def _on_old_list(context: Context) -> Any:

@@ -55,6 +55,11 @@ def _states(context: Context) -> Any:
     return iterations.scenarios(context, model=models)
 
 
+def _kept_state(context: Context) -> Any:
+    models = st.builds(ScriptedModel, seed=st.integers(0, 5), state=st.just("always"))
+    return iterations.scenarios(context, model=models)
+
+
 def _state_examples(_context: Context) -> tuple[Scenario, ...]:
     return tuple(
         iterations.scenario(EMPTY, iterations.turn(1, nexts=3), model=ScriptedModel(state=state))
@@ -130,6 +135,14 @@ CHECKS = (
         scenarios=_converting,
         judge=judges.invariant(turns.last_call_on_current_list),
         explicit=steps.crossing_examples,
+    ),
+    Check(
+        requirement="ST-3",
+        name="state",
+        scenarios=_kept_state,
+        judge=_followed(turns.state_handed_on),
+        needs=("feature:model-state",),
+        weight=0.5,
     ),
     Check(
         requirement="ST-4",

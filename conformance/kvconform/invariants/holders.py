@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ..checks import Context, Finding
-from ..observation import ContainerObservation, StepRecord
+from ..observation import ContainerObservation, ObjectView, StepRecord
 from ..scenario import (
     ChunkedLayer,
     CompositeLayer,
@@ -15,7 +15,7 @@ from ..scenario import (
     RotatingLayer,
     TrimStep,
 )
-from . import reading
+from . import reading, sizes
 from .reading import Moment
 
 
@@ -65,6 +65,7 @@ def same_fill_as_given(scenario: ContainerScenario, observation: ContainerObserv
     objects = observation.steps[0].objects
     for path, number, layer in _numbered(scenario.layers):
         expected, view = expected_fill(layer), objects[number]
+        expected["key_dim"], expected["value_dim"] = stored_dims(layer)
         observed = {name: getattr(view, name) for name in expected}
         if expected != observed:
             yield _finding(f"asking changed layer {path}", None, expected, observed)
@@ -77,6 +78,14 @@ def _numbered(layers: tuple[Layer, ...], first: int = 0, path: str = "") -> Iter
         if isinstance(layer, CompositeLayer):
             yield from _numbered(layer.children, number + 1, f"{path}{index}.")
         number += count_objects(layer)
+
+
+def stored_dims(layer: Layer, *, written: bool = False) -> tuple[int | None, int | None]:
+    """Head dims that a look shows: of the stored rows, so that before the first write there are none."""
+    if layer.kind in ("recurrent", "composite"):
+        return None, None
+    dims = layer.key_dim, layer.value_dim  # pyright: ignore[reportAttributeAccessIssue]
+    return dims if written or layer.length else (None, None)  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def expected_fill(layer: Layer) -> dict[str, Any]:
@@ -126,6 +135,11 @@ def twins_independent(scenario: ContainerScenario, observation: ContainerObserva
             moment = _moment_at(scenario, observation, number)
             what = "a conversion in one container reached the other"
             yield _finding(what, moment, given, record.holders.get("twin"))
+        kinds = [record.objects[number].kind for number in given]
+        if kinds != [layer.kind for layer in scenario.layers]:
+            moment = _moment_at(scenario, observation, number)
+            what = "a conversion in one container changed the other's objects"
+            yield _finding(what, moment, [layer.kind for layer in scenario.layers], kinds)
 
 
 def converts_when_reached(
@@ -145,14 +159,29 @@ def converts_when_reached(
 def no_looks_when_disarmed(
     scenario: ContainerScenario, observation: ContainerObservation, context: Context
 ) -> Iterator[Finding]:
-    """CT-11: after the pass that disarmed it (it converted something, or left nothing plain) none looks."""
+    """CT-11: after the pass that disarmed it none looks.
+
+    That is the first pass that triggers, or the one after which every plain layer is converted or cannot be.
+    """
     disarmed = False
-    for moment, _ in reading.passes(scenario, observation):
+    for moment, step in reading.passes(scenario, observation):
         if disarmed and moment.after.accesses:
             yield _finding("a disarmed pass looked at layers", moment, 0, moment.after.accesses)
-        converted = any(moment.conversions())
-        settled = all(moment.new(place).kind == "quantized" for place in moment.places())
-        disarmed = disarmed or (converted and (settled or context.dialect.latch == "first-trigger"))
+        over = [_over(moment.old(place), step.start) for place in moment.places()]
+        stuck = [_stuck(moment.new(place), step.start) for place in moment.places()]
+        first = context.dialect.latch == "first-trigger"
+        disarmed = disarmed or (any(over) if first else bool(stuck) and all(stuck))
+
+
+def _over(view: ObjectView, start: int) -> bool:
+    """Over the line by any threshold."""
+    return view.kind == "plain" and view.offset is not None and view.offset > start
+
+
+def _stuck(view: ObjectView, start: int) -> bool:
+    """Quantized, or over the line without a compatible size."""
+    odd = view.key_dim is not None and not sizes.compatible(view.key_dim, view.value_dim)
+    return view.kind == "quantized" or (odd and _over(view, start))
 
 
 def trims_the_converted(scenario: ContainerScenario, observation: ContainerObservation) -> Iterator[Finding]:
@@ -192,11 +221,7 @@ def looks_show_stored_dims(
     """HD-1: head dims are the stored arrays'; absent before the first write. Appends reach every layer."""
     for number, record in enumerate(observation.steps):
         for path, place, layer in _numbered(scenario.layers):
-            if layer.kind in ("recurrent", "composite"):
-                expected = (None, None)
-            else:
-                written = bool(number or layer.length)  # pyright: ignore[reportAttributeAccessIssue]
-                expected = (layer.key_dim, layer.value_dim) if written else (None, None)  # pyright: ignore[reportAttributeAccessIssue]
+            expected = stored_dims(layer, written=number > 0)
             view = record.objects[place]
             if (view.key_dim, view.value_dim) != expected:
                 moment = _moment_at(scenario, observation, number)

@@ -218,11 +218,17 @@ def sources_unchanged(scenario: ContainerScenario, observation: ContainerObserva
             replaced |= {place.before for place in moment.conversions()}
         elif getattr(moment.step, "through", "container") != "container":
             return
-        for number in sorted(replaced):
+        sources = replaced | (_plain_objects(moment) if isinstance(moment.step, PassStep) else set())
+        for number in sorted(sources):
             differences = reading.differing(moment.before.objects[number], moment.after.objects[number])
             if differences:
-                what = f"object {number}, the source of a conversion, was changed"
+                what = f"the source of a conversion, object {number}, was changed"
                 yield _finding(what, moment, None, {}, differences)
+
+
+def _plain_objects(moment: Moment) -> set[int]:
+    """All that a pass may convert: whether it does or not, the object itself stays as it is."""
+    return {number for number, view in enumerate(moment.before.objects) if view.kind == "plain"}
 
 
 def quantized_once(scenario: ContainerScenario, observation: ContainerObservation) -> Iterator[Finding]:

@@ -34,8 +34,9 @@ def _wrong(what: str, scenario: ResolveScenario, expected: object, observed: obj
 
 
 def only_the_three(scenario: ResolveScenario, observation: ResolveObservation) -> Iterator[Finding]:
-    """GS-1: a result is one of the three sizes, and there is one when one of them divides both dims."""
+    """GS-1: a result is a compatible one of the three, each of which can be had by asking for it."""
     allowed: tuple[int | None, ...] = sizes.compatible(*_dims(scenario)) or (None,)
+    allowed = (scenario.requested,) if scenario.requested in allowed else allowed
     if observation.group_size not in allowed:
         yield _wrong("group size is none of the compatible ones", scenario, allowed, observation.group_size)
 

@@ -103,8 +103,11 @@ def model_asked_once(scenario: IterateScenario, observation: IterateObservation)
 
 
 def container_used_as_is(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
-    """IT-2: the layers that were given are those that the iterator's calls wrote to."""
+    """IT-2: the layers that were given are written to, and who holds the container sees the iterator's list."""
     for seen in traces.whole_turns(scenario, observation):
+        container, alias = seen.record.holders.get("container"), seen.record.holders.get("alias")
+        if container != alias and seen.turn.cache == "same":
+            yield _finding("the iterator does not work on the container it was given", seen, container, alias)
         yield from _wrong_layer_count(scenario, seen)
         if seen.number == 0:
             yield from _not_written(scenario, seen)
@@ -158,6 +161,23 @@ def never_quantizes(scenario: IterateScenario, observation: IterateObservation) 
             yield _finding(
                 "the sampler-first form quantized", seen, "never", {"calls": caches, "kinds": kinds}
             )
+
+
+def quantized_as_asked(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
+    """IT-3: what is quantized has the parameters' bits and group size, and is past the parameters' start.
+
+    For one plain layer whose dims every supported group size divides.
+    """
+    for seen in traces.whole_turns(scenario, observation):
+        asked = seen.turn.parameters
+        for number, call in enumerate(traces.calls(seen.record.trace)):
+            for cache, offset in zip(call.caches, call.offsets, strict=True):
+                if not cache.startswith("Q:"):
+                    continue
+                expected = f"Q:{asked.group_size},{asked.bits} from offset {asked.start} on"
+                if cache != f"Q:{asked.group_size},{asked.bits}" or (offset or 0) < asked.start:
+                    what = "a layer was quantized otherwise than the parameters ask"
+                    yield _finding(what, seen, expected, f"{cache} at offset {offset}", at=f", call {number}")
 
 
 def continues_at_offset(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
@@ -224,14 +244,22 @@ def prepare_gets_no_state(scenario: IterateScenario, observation: IterateObserva
             yield _finding("a call of the prefill was handed a state", seen, None, states)
 
 
-def one_step_over_remaining(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
-    """PR-3: every prompt token is fed exactly once, then one sample; it is the first token returned."""
+def one_step_over_remaining(
+    scenario: IterateScenario, observation: IterateObservation, context: Context
+) -> Iterator[Finding]:
+    """PR-3: every prompt token is fed exactly once, the remaining ones in one call; then comes one sample.
+
+    That is the first token returned. How many chunks come before the remainder is the declared plan's.
+    """
     for seen in traces.whole_turns(scenario, observation):
         built = _until_first_sample(seen)
         fed = tuple(token for call in traces.calls(built) for token in call.tokens)
         expected = traces.prompt_of(scenario, seen.turn)
         if fed != expected:
             yield _finding("the prompt was not fed exactly once", seen, expected, fed)
+        chunks = len(plan(context.dialect.prefill, len(expected), seen.turn.parameters.prefill_step))
+        if len(traces.calls(built)) != chunks:
+            yield _finding("not one step over the remaining tokens", seen, chunks, len(traces.calls(built)))
         returned, sampled = traces.tokens(seen.record.trace), traces.samples(seen.record.trace)
         if returned and sampled and returned[0] != sampled[0]:
             yield _finding("the first token is not the one sampled first", seen, sampled[0], returned[0])
@@ -314,8 +342,10 @@ def step_order(scenario: IterateScenario, observation: IterateObservation) -> It
 
 
 def cache_argument(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
-    """ST-3: the current list, one entry a layer; none exactly when it is empty."""
+    """ST-3: the current list, one entry a layer; none exactly when it is empty. Every call succeeds."""
     for seen in traces.turns(scenario, observation):
+        if seen.record.error is not None:
+            yield _finding("a call could not be made", seen, None, seen.record.error.message)
         for call in traces.calls(seen.record.trace):
             expected = (len(scenario.layers), not scenario.layers)
             observed = (len(call.caches), call.no_cache)
@@ -389,6 +419,24 @@ def state_handed_on(scenario: IterateScenario, observation: IterateObservation) 
                     observed,
                     at=f", call {number + 1}",
                 )
+
+
+def prefill_offsets_add_up(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
+    """PR-2: prepare works on the container's own caches: the step finds them where the chunks left them."""
+    for seen in traces.whole_turns(scenario, observation):
+        for before, after in pairwise(traces.calls(_until_first_sample(seen))):
+            if after.offsets != _moved(before):
+                what = "prepare did not work on the container's caches"
+                yield _finding(what, seen, _moved(before), after.offsets)
+
+
+def no_processing(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
+    """PS-3: without a penalty and without an explicit processor nothing is processed."""
+    kinds = (PromptEvent, ProcessEvent, DidSampleEvent)
+    for seen in traces.turns(scenario, observation):
+        found = [event.event for event in seen.record.trace if isinstance(event, kinds)]
+        if found:
+            yield _finding("parameters without a penalty give a processor", seen, [], found)
 
 
 def sampled_as_argmax(
