@@ -308,24 +308,28 @@ def _quantized_again(context: Context) -> tuple[Scenario, ...]:
 
 
 def _failing(context: Context) -> Any:
-    """Passes that may fail: on bits, on dims, on a rotating layer; with layers before and behind that one."""
+    """Passes that may fail on bits or on dims, with layers before and behind the one they fail on."""
     plain = (
         layers.plain(layers.FILLED)
         | layers.empty()
         | layers.plain(layers.FILLED, numbers.incompatible_dims())
     )
-    rotating = layers.rotating(layers.FILLED) if declared.has(context, "layer:rotating") else plain
-    lists = layers.lists(plain | rotating, least=2, most=4)
     bits = numbers.good_bits(context) | numbers.bad_bits(context)
-    return containers.one_pass(context, lists, bits=bits)
+    return containers.one_pass(context, layers.lists(plain, least=2, most=4), bits=bits)
 
 
 def _failing_examples(context: Context) -> tuple[Scenario, ...]:
-    lists: list[tuple[Layer, ...]] = [(ONE, ODD)]
-    if declared.has(context, "layer:rotating"):
-        lists.append((ONE, RotatingLayer(length=1)))
-    bad = [containers.scenario(context, (PlainLayer(), ONE), (PassStep(bits=7),))]
-    return (*_passing(context, *lists, start=0), *bad)
+    bad = containers.scenario(context, (PlainLayer(), ONE), (PassStep(bits=7),))
+    return (*_passing(context, (ONE, ODD), start=0), bad)
+
+
+def _failing_on_rotating(context: Context) -> Any:
+    lists = layers.with_one(layers.rotating(layers.FILLED), layers.plain(), most=4)
+    return containers.one_pass(context, lists, group_size=st.just(64))
+
+
+def _rotating_behind(context: Context) -> tuple[Scenario, ...]:
+    return _passing(context, (ONE, RotatingLayer(length=1)), (RotatingLayer(length=1), ONE), start=0)
 
 
 def _failing_then_good(context: Context) -> Any:
@@ -612,6 +616,15 @@ CHECKS = (
         scenarios=_failing,
         judge=judges.invariant(passes.nothing_after_error),
         explicit=_failing_examples,
+    ),
+    Check(
+        requirement="MQ-13",
+        name="rotating",
+        scenarios=_failing_on_rotating,
+        judge=judges.invariant(passes.nothing_after_error),
+        explicit=_rotating_behind,
+        needs=("layer:rotating",),
+        weight=0.5,
     ),
     Check(
         requirement="MQ-13",

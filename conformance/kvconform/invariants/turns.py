@@ -103,7 +103,7 @@ def model_asked_once(scenario: IterateScenario, observation: IterateObservation)
 
 
 def container_used_as_is(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
-    """IT-2: the layers that were given are written to, and who holds the container sees the iterator's list."""
+    """IT-2: the given layers are written to, and who holds the container sees the iterator's list."""
     for seen in traces.whole_turns(scenario, observation):
         container, alias = seen.record.holders.get("container"), seen.record.holders.get("alias")
         if container != alias and seen.turn.cache == "same":
