@@ -7,7 +7,9 @@
 ``my_package.module:factory``
     any factory that can be imported;
 ``exec:./driver --flag``
-    a process that speaks the wire.
+    a process that speaks the wire;
+``fault:tie-goes-high``
+    a wrong implementation out of the catalogue, to see how the suite tells of it.
 """
 
 from __future__ import annotations
@@ -25,6 +27,7 @@ from ..implementation import Implementation, StartFailed
 
 GROUP = "kvconform.implementations"
 EXEC = "exec:"
+FAULT = "fault:"
 SHIPPED: Mapping[str, str] = MappingProxyType(
     {
         "reference": "kvconform.implementations.reference:factory",
@@ -45,6 +48,8 @@ def resolve_implementation(spec: str) -> Factory:
     if spec.startswith(EXEC):
         return partial(_start, spec, _process_factory(spec))
     name, _, argument = spec.partition("@")
+    if name.startswith(FAULT):
+        return partial(_start, spec, partial(_start_fault, name.removeprefix(FAULT), argument or None))
     factory = _load(spec, registered().get(name) or _imported_target(spec, name))
     return partial(_start, spec, partial(factory, argument) if argument else factory)
 
@@ -115,6 +120,12 @@ def _start_process(command: str) -> Any:
     from ..wire.process import ProcessImplementation  # only this way in needs the wire
 
     return ProcessImplementation(command)
+
+
+def _start_fault(name: str, dialect: str | None) -> Any:
+    from ..faults import faulty  # only this way in needs the catalogue
+
+    return faulty(name, dialect)
 
 
 def _start(spec: str, factory: Callable[[], Any]) -> Implementation:

@@ -1,0 +1,120 @@
+"""``kvconform power``: put the catalogue of faults to the suite, and print what catches what."""
+
+from __future__ import annotations
+
+import json as json_format
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .output import check_writable, console
+from .run import Budget
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..power.matrix import Matrix
+    from ..power.trial import Trial
+
+
+def power(
+    budget: Annotated[Budget, typer.Option("--budget", help="How much is generated.")] = "default",
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of everything that is generated.")
+    ] = None,
+    fault: Annotated[
+        list[str] | None, typer.Option("--fault", metavar="NAME", help="Only this fault; may be repeated.")
+    ] = None,
+    named_only: Annotated[
+        bool,
+        typer.Option("--named-only", help="Only the checks of the requirements that a fault names: quicker."),
+    ] = False,
+    json: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the matrix as JSON.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option("-n", "--workers", metavar="WORKERS", min=1, help="Processes that judge.")
+    ] = 2,
+) -> None:
+    """Does the suite bite? Exit code 0 means: every fault was killed by a requirement that it names."""
+    from ..power.matrix import as_data
+    from ..power.run import PowerOptions, run_power
+    from ..session import DEFAULT_SEED
+
+    check_writable(json)
+    options = PowerOptions(
+        faults=tuple(fault or ()),
+        budget=budget,
+        seed=DEFAULT_SEED if seed is None else seed,
+        matrix=not named_only,
+        processes=workers,
+    )
+    with _following() as on_trial:
+        matrix = run_power(options, on_trial)
+    _print_table(matrix)
+    _print_summary(matrix)
+    if json is not None:
+        json.write_text(json_format.dumps(as_data(matrix), indent=1) + "\n", encoding="utf-8")
+    raise typer.Exit(0 if len(matrix.of_verdict("killed")) == len(matrix.trials) else 1)
+
+
+@contextmanager
+def _following() -> Generator[Callable[[Trial], None]]:
+    """A function that takes each trial and says on stderr what was not killed, as soon as it is known."""
+    screen = console(stderr=True)
+
+    def show(trial: Trial) -> None:
+        if trial.verdict != "killed":
+            screen.print(f"{trial.verdict}: {trial.label}, which breaks {', '.join(trial.breaks)}")
+
+    yield show
+
+
+def _print_table(matrix: Matrix) -> None:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for name, justify in (("fault", "left"), ("caught by", "left"), ("not by", "left"), ("also", "left")):
+        table.add_column(name, justify=justify)  # pyright: ignore[reportArgumentType]
+    table.add_column("scenarios", justify="right")
+    table.add_column("s", justify="right")
+    for trial in matrix.trials:
+        missed = [name for name in trial.breaks if name not in trial.named]
+        table.add_row(
+            trial.label,
+            " ".join(trial.named) or trial.verdict.upper(),
+            " ".join(missed),
+            " ".join(trial.others),
+            str(trial.examples),
+            f"{trial.seconds:.2f}",
+        )
+    console().print(table)
+
+
+def _print_summary(matrix: Matrix) -> None:
+    from statistics import median
+
+    out = console()
+    killed = matrix.of_verdict("killed")
+    out.print(
+        f"\n{len(killed)} of {len(matrix.trials)} killed by a requirement that they name, "
+        f"{len(matrix.of_verdict('wrong reason'))} for the wrong reason, "
+        f"{len(matrix.of_verdict('survived'))} survived (budget {matrix.budget}, seed {matrix.seed})"
+    )
+    if killed:
+        seconds, examples = matrix.seconds_to_kill, matrix.examples_to_kill
+        out.print(
+            f"to kill: median {median(examples):g} scenarios and {median(seconds):.2f} s, "
+            f"at most {examples[-1]} scenarios and {seconds[-1]:.1f} s"
+        )
+    for verdict in ("wrong reason", "survived"):
+        for trial in matrix.of_verdict(verdict):
+            out.print(f"{verdict}: {trial.label}: {_where(trial)}")
+
+
+def _where(trial: Trial) -> str:
+    told = ", ".join(f"{kill.check} ({kill.message})" for kill in trial.kills[:3])
+    return told or f"nothing failed; it breaks {', '.join(trial.breaks)}"
