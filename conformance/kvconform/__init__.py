@@ -1,3 +1,21 @@
 """kvconform: does an implementation of dynamic KV-cache quantization behave?"""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .api import NonConforming, run_conformance
+
 __version__ = "0.1.0"
+
+__all__ = ["NonConforming", "__version__", "run_conformance"]
+
+
+def __getattr__(name: str) -> Any:
+    """The one call, imported when it is used: every pytest session imports this package for its plugin."""
+    if name in ("NonConforming", "run_conformance"):
+        from . import api
+
+        return getattr(api, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 def is_object(value: Any) -> TypeGuard[dict[str, Any]]:
@@ -18,3 +21,17 @@ def is_list(value: Any) -> TypeGuard[list[Any]]:
 def is_tensor(value: Any) -> TypeGuard[dict[str, Any]]:
     """Whether some JSON data is a tensor of the data model."""
     return is_object(value) and set(value) == {"dtype", "shape", "data"}
+
+
+def first_fault(error: ValidationError) -> str:
+    """The first thing that is wrong with a document, in one line: which field, what, and its value."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    said = _FAULTS.get(first["type"], first["msg"])
+    shown = isinstance(first["input"], str | int | float) and first["type"] not in _FAULTS
+    value = f", not {first['input']!r}" if shown else ""
+    return f"{place}: {said}{value}" if place else f"{said}{value}"
+
+
+_FAULTS = {"extra_forbidden": "there is no such field", "json_invalid": "not JSON"}
+"""What pydantic says less clearly, or with a value that is the whole document."""

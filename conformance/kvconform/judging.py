@@ -25,7 +25,7 @@ from .report.failure import render_failure
 from .report.log import Judged, Listed
 from .report.table import closing_lines
 from .selection import known_ids, listed_requirements, selected_checks
-from .session import BUDGETS, DEFAULT_SEED, Session, start_implementation
+from .session import DEFAULT_SEED, Session, check_budget, start_implementation
 
 RESULT = "kvconform_result"
 """The attribute of a pytest report that carries a result as JSON."""
@@ -54,8 +54,7 @@ class Judging:
             raise pytest.UsageError(str(error)) from None
 
     def _validate(self) -> None:
-        if self.budget not in BUDGETS:
-            raise UserError(f"budget {self.budget!r} is not one of {', '.join(BUDGETS)}. Give one of these.")
+        check_budget(self.budget)
         self.listed = {r.id: r for r in listed_requirements(self.checks, self.requested)}
         self.known: KnownFailures = known_failures_for(
             self.spec, self.config.getoption("--kvconform-known"), ids=known_ids(self.checks)
@@ -113,15 +112,25 @@ class Judging:
     # ------------------------------------------------------------ the one that writes the log
 
     def pytest_sessionstart(self) -> None:
-        """Start the implementation to see that it starts, and write the log's header."""
+        """Open the log before anything else is done."""
         if self.is_worker:
             return
-        path = self.config.getoption("--kvconform-log")
+        path: str | None = self.config.option.kvconform_log
         try:
             self.recorder = Recorder(Path(path) if path else None, spec=self.spec)
-            session = self._start()
         except UserError as error:
             raise pytest.UsageError(str(error)) from None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self) -> None:
+        """Start the implementation to see that it starts, and write the log's header.
+
+        Not earlier, because the workers of a distributed run start meanwhile.
+        """
+        if self.recorder is None:
+            return
+        try:
+            session = self._start()
         except StartFailed as error:
             self._give_up(str(error))
             return

@@ -7,7 +7,6 @@ The format is in ``docs/cli.md``.
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from .errors import STALE, UserError, near_matches
-from .jsondata import is_object
+from .jsondata import first_fault, is_object
 from .report.log import Excuse
 
 VERSION = 1
@@ -64,7 +63,7 @@ def load_known_failures(path: Path, *, ids: Sequence[str] = ()) -> KnownFailures
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise UserError(
-            f"known-failures file {path}: cannot be read: {_reason(error)}. "
+            f"known-failures file {path}: cannot be read: {getattr(error, 'strerror', None) or error}. "
             "Give an existing TOML file, or none to switch known failures off."
         ) from None
     return parse_known_failures(text, source=str(path), ids=ids)
@@ -195,16 +194,5 @@ def _scenario(data: dict[str, Any], where: str) -> dict[str, Any] | None:
 
     try:
         return as_data(scenario_from_json(data["scenario"]))
-    except (ValidationError, json.JSONDecodeError) as error:
-        raise UserError(f"known-failures file {where}: scenario: {_reason(error)}. Correct it.") from None
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    errors = getattr(error, "errors", None)
-    if errors is None:
-        return str(error)
-    first = errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    return f"{place}: {first['msg']}" if place else str(first["msg"])
+    except ValidationError as error:
+        raise UserError(f"known-failures file {where}: scenario: {first_fault(error)}. Correct it.") from None

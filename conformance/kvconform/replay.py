@@ -12,7 +12,7 @@ from typing import Any, Literal
 from pydantic import TypeAdapter, ValidationError
 
 from .errors import UserError
-from .jsondata import is_object
+from .jsondata import first_fault, is_object
 from .scenario import SCENARIO, VERSION, Document, Scenario, as_data
 
 FOLDER = Path(".kvconform") / "failures"
@@ -100,10 +100,7 @@ def _parsed(adapter: TypeAdapter[Any], data: Any, path: Path, *, advice: str) ->
     try:
         return adapter.validate_json(json.dumps(data))
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole"
-        given = f" (it is {first['input']!r})" if isinstance(first["input"], str | int | float) else ""
-        raise UserError(f"scenario file {path}: field {place}: {first['msg']}{given}. {advice}") from None
+        raise UserError(f"scenario file {path}: {first_fault(error)}. {advice}") from None
 
 
 def _kind(data: Any) -> str:

@@ -32,6 +32,8 @@ INTERRUPT_SECONDS = 5.0
 KEPT_LOGS = 20
 """Logs of earlier runs that are kept: enough to look back at yesterday's."""
 
+SUITE = Path(__file__).parent / "suite"
+
 LOGS = Path(".kvconform") / "logs"
 
 OnEvent = Callable[[Event], None]
@@ -79,8 +81,9 @@ def run_suite(spec: str, options: RunOptions, *, on_event: OnEvent) -> Finished:
 
 def pytest_command(spec: str, options: RunOptions, *, ini: Path, log: Path) -> list[str]:
     """The command that judges one implementation under pytest."""
-    command = [sys.executable, "-m", "pytest", "--pyargs", "kvconform.suite", "-q", "--tb=short"]
-    command += ["-c", str(ini), "--rootdir", str(ini.parent), "-p", "no:cacheprovider", "-p", "no:logging"]
+    # By path: told a package, pytest also loads the conftest of the folder that it is started in.
+    command = [sys.executable, "-m", "pytest", str(SUITE), "-q", "--tb=short"]
+    command += ["-c", str(ini), "--rootdir", str(SUITE), "--confcutdir", str(SUITE), "-p", "no:cacheprovider"]
     command += [
         "-p",
         "kvconform.plugin",

@@ -9,6 +9,7 @@ from pathlib import Path
 from kvconform_reference.dialect import dialect_from
 
 from .checks import Check, Context, Expect, Finding
+from .errors import BROKEN, UserError
 from .examine import Result, examine, examples_for, judge_scenario, why_not
 from .guard import Guarded, nothing_excused
 from .implementation import Crash, Implementation, StartFailed, Trouble
@@ -26,6 +27,12 @@ DEFAULT_SEED = 20_261_201
 """The seed when none is given: fixed, so that two runs of the same things agree; any other is as good."""
 
 BUDGETS = ("quick", "default", "thorough")
+
+
+def check_budget(budget: str) -> None:
+    """Refuse a budget that does not exist."""
+    if budget not in BUDGETS:
+        raise UserError(f"budget {budget!r} is not one of {', '.join(BUDGETS)}. Give one of these.")
 
 
 def context_of(implementation: Implementation, *, budget: str) -> Context:
@@ -299,5 +306,8 @@ def start_implementation(spec: str) -> Implementation:
 
 
 def start_session(spec: str, *, seed: int = DEFAULT_SEED, budget: str = "default") -> Session:
-    """A session with the implementation that ``spec`` names, without known failures."""
-    return Session(spec=spec, implementation=start_implementation(spec), seed=seed, budget=budget)
+    """A session with the implementation that ``spec`` names, without known failures, for a command."""
+    try:
+        return Session(spec=spec, implementation=start_implementation(spec), seed=seed, budget=budget)
+    except StartFailed as error:
+        raise UserError(str(error), code=BROKEN) from None

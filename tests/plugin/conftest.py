@@ -2,43 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from kvconform.report.log import Log, read_log
-
-SUBJECTS = Path(__file__).parent / "subjects"
-
-CONFTEST = """
-import kvconform.suite, small_suite
-kvconform.suite.all_checks = lambda: small_suite.CHECKS
-"""
-
-TESTS = """
-import pytest, small_suite
-
-@pytest.mark.parametrize("check", small_suite.CHECKS, ids=lambda check: check.id)
-def test_check(check, examine_check):
-    examine_check(check)
-"""
-
-
-@dataclass(frozen=True)
-class Ran:
-    code: int
-    output: str
-    log: Path
-
-    def read(self) -> Log:
-        return read_log(self.log)
-
-
-Run = Callable[..., Ran]
+from plugin_runs import CONFTEST, TESTS, Ran, Run, environment
 
 
 @pytest.fixture
@@ -62,10 +31,3 @@ def small_run(tmp_path: Path) -> Run:
         return Ran(code=done.returncode, output=done.stdout + done.stderr, log=log)
 
     return run
-
-
-def environment(*, autoload: bool = False) -> dict[str, str]:
-    """Without other plugins, unless their being there is the point: they double the time of a session."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
-    alone = {} if autoload else {"PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    return {**kept, **alone, "PYTHONPATH": str(SUBJECTS), "COLUMNS": "150"}

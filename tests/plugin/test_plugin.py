@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import Run
+from plugin_runs import Run
 
 ROOT = Path(__file__).parents[2]
 

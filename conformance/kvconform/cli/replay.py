@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -83,7 +83,7 @@ def _session(spec: str) -> Session:
 
 def _answer(scenario: Scenario, spec: str | None) -> int:
     from ..oracle import ReferenceOracle
-    from ..report.columns import side_by_side
+    from ..report.columns import side_by_side, value_lines
     from ..report.compact import compact_scenario
     from ..scenario import as_data
     from ..vectors import compare
@@ -94,7 +94,7 @@ def _answer(scenario: Scenario, spec: str | None) -> int:
     if spec is None:
         from kvconform_reference.dialect import PROPOSAL
 
-        typer.echo("\n".join(_json_lines(as_data(ReferenceOracle(PROPOSAL)(scenario)))))
+        typer.echo("\n".join(value_lines(as_data(ReferenceOracle(PROPOSAL)(scenario)), width=width)))
         return CONFORMING
     session = _session(spec)
     try:
@@ -124,11 +124,3 @@ def _observed(session: Session, scenario: Scenario) -> Observation | str:
         return f"{trouble.outcome}: {trouble}"
     except Unsupported as unsupported:
         return f"unsupported: {unsupported}"
-
-
-def _json_lines(data: Any) -> list[str]:
-    import json
-
-    from ..report.columns import readable
-
-    return json.dumps(readable(data), indent=2).splitlines()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
@@ -52,6 +54,7 @@ def run(
     from ..runner import RunOptions, exit_code_of, usable_workers
     from ..session import DEFAULT_SEED
 
+    signal.signal(signal.SIGTERM, _stop)
     for path in (json, junit):
         check_writable(path)
     options = RunOptions(
@@ -72,6 +75,11 @@ def run(
     else:
         _print_summary(verdicts)
     raise typer.Exit(exit_code_of(verdicts))
+
+
+def _stop(_number: int, _frame: FrameType | None) -> None:
+    """Being told to end is like Ctrl-C: processes are ended, what was judged is kept."""
+    raise KeyboardInterrupt
 
 
 def _validate(implementations: list[str], options: RunOptions) -> None:

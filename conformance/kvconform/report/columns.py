@@ -114,6 +114,11 @@ def _cut(rows: list[Row]) -> list[Row]:
     return kept if len(kept) <= MOST_LINES else [*kept[:MOST_LINES], ("... more", " ", "... more")]
 
 
+def value_lines(value: Any, *, width: int = WIDTH) -> list[str]:
+    """One value, readable, on as few lines as fit."""
+    return _lines(readable(value), width)
+
+
 def _lines(value: Any, width: int) -> list[str]:
     lines: list[str] = []
     for line in _layout(value, width):

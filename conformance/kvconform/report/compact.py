@@ -151,7 +151,8 @@ _STEP_DEFAULTS: Data = {"salt": 0, "layers": None, "through": "container"}
 def _container(scenario: Data) -> list[str]:
     head = [f"container {compact_layers(scenario['layers'])}"]
     if scenario["form"] == "free":
-        head = [f"free pass over {compact_layers(scenario['layers'])}"]
+        asked = ", asked of the model" if scenario["given"] == "model" else ""
+        head = [f"free pass over {compact_layers(scenario['layers'])}{asked}"]
     else:
         head.append(
             _call("built", scenario["built"], {})

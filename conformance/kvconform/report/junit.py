@@ -99,9 +99,9 @@ def _headline(requirement: RequirementVerdict) -> str:
 
 
 def _text(requirement: RequirementVerdict) -> str | None:
-    if requirement.deciding is None or requirement.deciding.scenario is None:
-        return None
-    return "\n" + render_failure(requirement.deciding, requirement.listed) + "\n"
+    deciding = (requirement.deciding,) if requirement.deciding and requirement.deciding.scenario else ()
+    shown = requirement.failures or deciding
+    return "".join(f"\n{render_failure(result, requirement.listed)}\n" for result in shown) or None
 
 
 def _stale_cases(verdict: Verdict) -> list[ET.Element]:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal, Self, TypeVar
 from pydantic import Field, TypeAdapter, ValidationError
 
 from ..errors import UserError
+from ..jsondata import first_fault
 from ..outcomes import Outcome
 from ..scenario import Document
 
@@ -205,9 +206,8 @@ def _event(line: str, number: int, path: Path) -> Event:
     try:
         return EVENT.validate_json(line)
     except ValidationError as error:
-        first = error.errors()[0]
         raise UserError(
-            f"log {os.fspath(path)}, line {number}: {first['msg']}. Give a log of this version."
+            f"log {os.fspath(path)}, line {number}: {first_fault(error)}. Give a log of this version."
         ) from None
 
 

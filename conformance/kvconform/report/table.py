@@ -94,9 +94,9 @@ def _busy(verdict: Verdict) -> str:
 
 def _print_failures(verdict: Verdict, console: Console) -> None:
     for requirement in verdict.failures:
-        if requirement.deciding is not None:
+        for result in requirement.failures:
             console.print()
-            lines = render_failure(requirement.deciding, requirement.listed).splitlines()
+            lines = render_failure(result, requirement.listed).splitlines()
             console.print(
                 Text(f"{verdict.implementation.name}: {lines[0]}", style="bold red"), soft_wrap=True
             )

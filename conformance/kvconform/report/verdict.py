@@ -25,6 +25,11 @@ class RequirementVerdict:
     results: tuple[Judged, ...] = ()
 
     @property
+    def failures(self) -> tuple[Judged, ...]:
+        """The results of its checks that failed: each may be another bug."""
+        return tuple(result for result in self.results if result.outcome in FAILURES)
+
+    @property
     def failed(self) -> bool:
         """Whether it is a failure that counts: a failed ``should`` is only reported."""
         return self.outcome in FAILURES and self.listed.level != "should"
