@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from .. import judges, projections
 from ..checks import Check, Context
-from ..invariants import holders, passes, turns
+from ..invariants import building, holders, passes
 from ..scenario import AppendStep, Built, Layer, Observe, PassStep, PlainLayer, QuantizedLayer, Scenario
 from ..strategies import containers, declared, iterations, layers, numbers
 
@@ -378,7 +378,7 @@ CHECKS = (
         requirement="CT-9",
         name="turns",
         scenarios=_asked_in_turns,
-        judge=judges.invariant(turns.model_asked_once),
+        judge=judges.invariant(building.model_asked_once),
         explicit=lambda _context: (iterations.scenario((), iterations.turn(1, nexts=1)),),
         needs=("kind:iterate",),
         weight=0.3,

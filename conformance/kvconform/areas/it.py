@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from .. import judges, projections
 from ..checks import Check, Context, Expect, Finding
 from ..implementation import Capabilities
-from ..invariants import turns
+from ..invariants import building, steps
 from ..observation import DeprecationEvent
 from ..scenario import Built, PlainLayer, Scenario, ScriptedModel
 from ..strategies import declared, iterations, layers
@@ -29,7 +29,7 @@ def _counts(context: Context) -> bool:
 
 
 def _begins(context: Context, scenario: Any, observation: Any, _expect: Expect) -> Any:
-    return turns.begins_at_nothing(scenario, observation, counts=_counts(context))
+    return building.begins_at_nothing(scenario, observation, counts=_counts(context))
 
 
 def _one(
@@ -97,7 +97,7 @@ def _unarmed_example(_context: Context) -> tuple[Scenario, ...]:
 
 
 def _never_quantized(scenario: Any, observation: Any) -> Any:
-    for finding in turns.never_quantizes(scenario, observation):
+    for finding in building.never_quantizes(scenario, observation):
         message = finding.message.replace(
             "the sampler-first form quantized", "a container built without bits quantized"
         )
@@ -157,7 +157,7 @@ def _boost_and_penalty(context: Context) -> Any:
 
 def _penalised_once(context: Context, scenario: Any, observation: Any, _expect: Expect) -> Any:
     told = declared.has(context, "feature:processors")
-    return turns.processed_once_each(scenario, observation, told=told)
+    return steps.processed_once_each(scenario, observation, told=told)
 
 
 def _sampler_first(context: Context) -> Any:
@@ -229,7 +229,7 @@ CHECKS = (
         requirement="IT-1",
         name="prefill",
         scenarios=iterations.scenarios,
-        judge=judges.invariant(turns.prefill_in_constructor),
+        judge=judges.invariant(building.prefill_in_constructor),
         explicit=_one(nexts=0),
         needs=("feature:eager",),
         weight=0.5,
@@ -238,7 +238,7 @@ CHECKS = (
         requirement="IT-1",
         name="error",
         scenarios=_failing_prepare,
-        judge=judges.invariant(turns.prepare_error_reaches_caller),
+        judge=judges.invariant(building.prepare_error_reaches_caller),
         explicit=_one(model=ScriptedModel(prepare="raise")),
         needs=("feature:prepare",),
         dialects=MODELS_PREPARE,
@@ -249,8 +249,8 @@ CHECKS = (
         name="used",
         scenarios=iterations.scenarios,
         judge=judges.all_of(
-            judges.invariant(turns.model_asked_once),
-            judges.invariant(turns.container_used_as_is),
+            judges.invariant(building.model_asked_once),
+            judges.invariant(building.container_used_as_is),
         ),
         explicit=_one(),
     ),
@@ -258,7 +258,7 @@ CHECKS = (
         requirement="IT-2",
         name="both",
         scenarios=_both,
-        judge=judges.invariant(turns.both_refused),
+        judge=judges.invariant(building.both_refused),
         explicit=_one(given="both"),
         needs=("feature:both-refused",),
         weight=0.2,
@@ -267,7 +267,7 @@ CHECKS = (
         requirement="IT-2",
         name="given",
         scenarios=_over_given_container,
-        judge=judges.invariant(turns.container_used_as_is),
+        judge=judges.invariant(building.container_used_as_is),
         explicit=_one(given="container", built=Built(bits=4), bits=4, nexts=2),
         needs=("feature:container",),
         weight=0.5,
@@ -276,7 +276,7 @@ CHECKS = (
         requirement="IT-3",
         name="handed-on",
         scenarios=_handed,
-        judge=judges.invariant(turns.quantized_as_asked),
+        judge=judges.invariant(building.quantized_as_asked),
         explicit=_handed_examples,
         needs=("kind:iterate",),
     ),
@@ -303,7 +303,7 @@ CHECKS = (
         requirement="IT-4",
         name="sampler",
         scenarios=_argmin,
-        judge=judges.invariant(turns.sampled_as_argmax),
+        judge=judges.invariant(steps.sampled_as_argmax),
         explicit=_one(sampler="argmin"),
         needs=("feature:samplers",),
         weight=0.5,
@@ -312,7 +312,7 @@ CHECKS = (
         requirement="IT-4",
         name="processor",
         scenarios=_boost_and_penalty,
-        judge=judges.all_of(judges.invariant(turns.boosted), _penalised_once),
+        judge=judges.all_of(judges.invariant(steps.boosted), _penalised_once),
         needs=("feature:processors|feature:process-only", "feature:penalty"),
         weight=0.5,
     ),
@@ -320,7 +320,7 @@ CHECKS = (
         requirement="IT-5",
         name="never",
         scenarios=_sampler_first,
-        judge=judges.invariant(turns.never_quantizes),
+        judge=judges.invariant(building.never_quantizes),
         explicit=_one(form="sampler-first", sampler="argmax", bits=4),
         weight=0.5,
     ),
@@ -341,7 +341,7 @@ CHECKS = (
         requirement="IT-7",
         name="warm",
         scenarios=_warm,
-        judge=judges.invariant(turns.continues_at_offset),
+        judge=judges.invariant(building.continues_at_offset),
         explicit=_one(layer=SEVERAL),
         weight=0.5,
     ),

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from .. import judges
 from ..checks import Check, Context, Expect
-from ..invariants import turns
+from ..invariants import tokens
 from ..scenario import PlainLayer, Scenario, ScriptedModel
 from ..strategies import declared, iterations
-from . import steps
+from . import shared
 
 EMPTY = (PlainLayer(),)
 
@@ -36,7 +36,7 @@ def _minus_one(_context: Context) -> tuple[Scenario, ...]:
 
 def _counted(context: Context, scenario: Any, observation: Any, _expect: Expect) -> Any:
     counts = declared.has(context, "feature:count")
-    return turns.samples_and_count(scenario, observation, counts=counts)
+    return tokens.samples_and_count(scenario, observation, counts=counts)
 
 
 def _every_token(context: Context) -> Any:
@@ -54,14 +54,14 @@ CHECKS = (
         requirement="NX-1",
         name="limit",
         scenarios=_limited,
-        judge=judges.declared(turns.limit_kept),
+        judge=judges.declared(tokens.limit_kept),
         explicit=_limits,
     ),
     Check(
         requirement="NX-1",
         name="negative",
         scenarios=_negative,
-        judge=judges.declared(turns.limit_kept),
+        judge=judges.declared(tokens.limit_kept),
         explicit=_minus_one,
         weight=0.3,
     ),
@@ -69,13 +69,13 @@ CHECKS = (
         requirement="NX-2",
         name="lookahead",
         scenarios=iterations.scenarios,
-        judge=judges.invariant(turns.tokens_fed_back),
+        judge=judges.invariant(tokens.tokens_fed_back),
     ),
     Check(
         requirement="NX-3",
         name="offsets",
         scenarios=iterations.scenarios,
-        judge=judges.invariant(turns.final_offsets),
+        judge=judges.invariant(tokens.final_offsets),
     ),
     Check(
         requirement="NX-3",
@@ -87,8 +87,8 @@ CHECKS = (
     Check(
         requirement="NX-3",
         name="processed",
-        scenarios=steps.processing,
-        judge=steps.told_once_each,
+        scenarios=shared.processing,
+        judge=shared.told_once_each,
         needs=("feature:processors|feature:process-only",),
         weight=0.5,
     ),
@@ -96,7 +96,7 @@ CHECKS = (
         requirement="NX-4",
         name="unlimited",
         scenarios=_every_token,
-        judge=judges.invariant(turns.unlimited),
+        judge=judges.invariant(tokens.unlimited),
         explicit=_long,
         weight=0.5,
     ),
@@ -104,7 +104,7 @@ CHECKS = (
         requirement="NX-5",
         name="count",
         scenarios=_limited,
-        judge=judges.invariant(turns.count_is_tokens),
+        judge=judges.invariant(tokens.count_is_tokens),
         explicit=_limits,
         needs=("feature:count",),
     ),
@@ -112,7 +112,7 @@ CHECKS = (
         requirement="NX-5",
         name="prefill-time",
         scenarios=iterations.scenarios,
-        judge=judges.invariant(turns.prefill_time_once),
+        judge=judges.invariant(tokens.prefill_time_once),
         needs=("feature:prefill-time",),
         weight=0.2,
     ),

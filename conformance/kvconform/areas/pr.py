@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from .. import judges, projections
 from ..checks import Check, Context
-from ..invariants import turns
+from ..invariants import prefills
 from ..scenario import PlainLayer, Scenario, ScriptedModel
 from ..strategies import declared, iterations, layers
 from .it import MODELS_PREPARE
@@ -142,14 +142,14 @@ CHECKS = (
         requirement="PR-1",
         name="prompt",
         scenarios=_with_processor,
-        judge=judges.invariant(turns.prompt_once_first),
+        judge=judges.invariant(prefills.prompt_once_first),
         weight=0.5,
     ),
     Check(
         requirement="PR-2",
         name="window",
         scenarios=_plain,
-        judge=judges.invariant(turns.prepare_called_with_window),
+        judge=judges.invariant(prefills.prepare_called_with_window),
         dialects=MODELS_PREPARE,
         weight=0.5,
     ),
@@ -157,7 +157,7 @@ CHECKS = (
         requirement="PR-2",
         name="state",
         scenarios=_second_turn_with_state,
-        judge=judges.invariant(turns.prepare_gets_no_state),
+        judge=judges.invariant(prefills.prepare_gets_no_state),
         dialects=MODELS_PREPARE,
         weight=0.5,
     ),
@@ -165,7 +165,7 @@ CHECKS = (
         requirement="PR-2",
         name="caches",
         scenarios=_plain,
-        judge=judges.invariant(turns.prefill_offsets_add_up),
+        judge=judges.invariant(prefills.prefill_offsets_add_up),
         dialects=MODELS_PREPARE,
         weight=0.5,
     ),
@@ -173,7 +173,7 @@ CHECKS = (
         requirement="PR-3",
         name="one-step",
         scenarios=_plain,
-        judge=judges.declared(turns.one_step_over_remaining),
+        judge=judges.declared(prefills.one_step_over_remaining),
     ),
     Check(
         requirement="PR-4",
@@ -187,7 +187,7 @@ CHECKS = (
         requirement="PR-5",
         name="empty-prompt",
         scenarios=_empty_prompts,
-        judge=judges.invariant(turns.empty_remainder_refused),
+        judge=judges.invariant(prefills.empty_remainder_refused),
         explicit=_empty_prompt,
         weight=0.2,
     ),
@@ -195,7 +195,7 @@ CHECKS = (
         requirement="PR-5",
         name="consumed",
         scenarios=_all_consumed,
-        judge=judges.invariant(turns.empty_remainder_refused),
+        judge=judges.invariant(prefills.empty_remainder_refused),
         explicit=_consumed_example,
         needs=("feature:prepare",),
         dialects=MODELS_PREPARE,
@@ -205,7 +205,7 @@ CHECKS = (
         requirement="PR-5",
         name="prompt-first",
         scenarios=_empty_with_processor,
-        judge=judges.invariant(turns.prompt_before_empty_remainder),
+        judge=judges.invariant(prefills.prompt_before_empty_remainder),
         needs=("feature:processors",),
         weight=0.2,
     ),
@@ -213,14 +213,14 @@ CHECKS = (
         requirement="PR-6",
         name="lengths",
         scenarios=_plain,
-        judge=judges.declared(turns.prefill_lengths),
+        judge=judges.declared(prefills.prefill_lengths),
         explicit=_cuts,
     ),
     Check(
         requirement="PR-6",
         name="bad-window",
         scenarios=None,  # a window of 0 may loop for ever: each try can cost a time limit
-        judge=judges.invariant(turns.window_refused),
+        judge=judges.invariant(prefills.window_refused),
         explicit=_bad_windows,
         judges_refusals=True,
     ),

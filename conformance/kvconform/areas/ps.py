@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from .. import judges, projections
 from ..checks import Check, Context
-from ..invariants import turns
+from ..invariants import steps
 from ..scenario import PlainLayer, Scenario, ScriptedModel
 from ..strategies import declared, iterations
-from . import steps
+from . import shared
 
 EMPTY = (PlainLayer(),)
 
@@ -19,7 +19,7 @@ EMPTY = (PlainLayer(),)
 def _forced(context: Context) -> Any:
     """The boost processor with argmax, explicit where samplers are."""
     sampler = "argmax" if declared.has(context, "feature:samplers") else "parameters"
-    return steps.processing(context, sampler=sampler)
+    return shared.processing(context, sampler=sampler)
 
 
 def _ties(context: Context) -> Any:
@@ -94,20 +94,20 @@ CHECKS = (
         requirement="PS-1",
         name="forced",
         scenarios=_forced,
-        judge=judges.invariant(turns.boosted),
+        judge=judges.invariant(steps.boosted),
     ),
     Check(
         requirement="PS-1",
         name="each",
-        scenarios=steps.processing,
-        judge=steps.told_once_each,
+        scenarios=shared.processing,
+        judge=shared.told_once_each,
         weight=0.5,
     ),
     Check(
         requirement="PS-2",
         name="ties",
         scenarios=_ties,
-        judge=judges.invariant(turns.sampled_as_argmax),
+        judge=judges.invariant(steps.sampled_as_argmax),
         explicit=_tie_examples,
     ),
     Check(
@@ -122,7 +122,7 @@ CHECKS = (
         requirement="PS-3",
         name="none",
         scenarios=_unpenalised,
-        judge=judges.invariant(turns.no_processing),
+        judge=judges.invariant(steps.no_processing),
         needs=("feature:processors|feature:process-only",),
         weight=0.2,
     ),
@@ -130,7 +130,7 @@ CHECKS = (
         requirement="PS-4",
         name="argmax",
         scenarios=_own_sampler,
-        judge=judges.invariant(turns.sampled_as_argmax),
+        judge=judges.invariant(steps.sampled_as_argmax),
         weight=0.5,
     ),
 )

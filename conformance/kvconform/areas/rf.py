@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from .. import judges, projections
 from ..checks import Check, Context
-from ..invariants import holders, turns
+from ..invariants import holders, tokens
 from ..scenario import AppendStep, PassStep, PlainLayer, Scenario, TrimStep
 from ..strategies import containers, declared, iterations, layers
 
@@ -77,7 +77,7 @@ CHECKS = (
         requirement="RF-1",
         name="turns",
         scenarios=_several_turns,
-        judge=judges.invariant(turns.next_turn_continues),
+        judge=judges.invariant(tokens.next_turn_continues),
         explicit=_two_turns,
     ),
     Check(

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from .. import judges, projections
 from ..checks import Check, Context
-from ..invariants import turns
+from ..invariants import building, steps
 from ..invariants.traces import Script
 from ..scenario import PlainLayer, Scenario, ScriptedModel
 from ..strategies import iterations, layers
-from . import steps
+from . import shared
 
 EMPTY = (PlainLayer(),)
 
@@ -35,7 +35,7 @@ def _warm_example(_context: Context) -> tuple[Scenario, ...]:
 
 
 def _processed(context: Context) -> Any:
-    return steps.crossing(context, processor="boost")
+    return shared.crossing(context, processor="boost")
 
 
 def _processed_example(_context: Context) -> tuple[Scenario, ...]:
@@ -83,8 +83,8 @@ CHECKS = (
     Check(
         requirement="ST-1",
         name="order",
-        scenarios=steps.processing,
-        judge=judges.invariant(turns.step_order),
+        scenarios=shared.processing,
+        judge=judges.invariant(steps.step_order),
         needs=("feature:processors|feature:process-only",),
         weight=0.5,
     ),
@@ -92,7 +92,7 @@ CHECKS = (
         requirement="ST-1",
         name="first-call",
         scenarios=_warm_over_line,
-        judge=judges.invariant(turns.first_call_sees_given),
+        judge=judges.invariant(building.first_call_sees_given),
         explicit=_warm_example,
     ),
     Check(
@@ -116,16 +116,16 @@ CHECKS = (
     Check(
         requirement="ST-2",
         name="crossing",
-        scenarios=steps.crossing,
+        scenarios=shared.crossing,
         judge=judges.same(projections.call_caches, "calls see other caches"),
         oracle="reference",
-        explicit=steps.crossing_examples,
+        explicit=shared.crossing_examples,
     ),
     Check(
         requirement="ST-3",
         name="list",
         scenarios=_maybe_empty,
-        judge=judges.invariant(turns.cache_argument),
+        judge=judges.invariant(steps.cache_argument),
         explicit=_no_layers,
         weight=0.5,
     ),
@@ -133,14 +133,14 @@ CHECKS = (
         requirement="ST-3",
         name="current",
         scenarios=_converting,
-        judge=judges.invariant(turns.last_call_on_current_list),
-        explicit=steps.crossing_examples,
+        judge=judges.invariant(steps.last_call_on_current_list),
+        explicit=shared.crossing_examples,
     ),
     Check(
         requirement="ST-3",
         name="state",
         scenarios=_kept_state,
-        judge=_followed(turns.state_handed_on),
+        judge=_followed(steps.state_handed_on),
         needs=("feature:model-state",),
         weight=0.5,
     ),
@@ -148,20 +148,20 @@ CHECKS = (
         requirement="ST-4",
         name="state",
         scenarios=_states,
-        judge=_followed(turns.state_handed_on),
+        judge=_followed(steps.state_handed_on),
         explicit=_state_examples,
     ),
     Check(
         requirement="ST-5",
         name="last-row",
         scenarios=iterations.scenarios,
-        judge=_followed(partial(turns.sampled_as_argmax, lengths="several")),
+        judge=_followed(partial(steps.sampled_as_argmax, lengths="several")),
     ),
     Check(
         requirement="ST-6",
         name="offsets",
         scenarios=_converting,
-        judge=judges.invariant(turns.offsets_add_up),
-        explicit=steps.crossing_examples,
+        judge=judges.invariant(steps.offsets_add_up),
+        explicit=shared.crossing_examples,
     ),
 )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from ..checks import Finding
 from ..observation import (
     CallEvent,
     EndEvent,
@@ -100,6 +101,16 @@ def signature(layer: Layer) -> str:
     if layer.kind == "quantized":
         return f"Q:{layer.group_size},{layer.bits}"
     return {"plain": "S", "chunked": "C", "rotating": "R", "recurrent": "M"}[layer.kind]
+
+
+def finding(what: str, seen: Seen, expected: Any, observed: Any, *, at: str = "") -> Finding:
+    prompt, parameters = seen.turn.prompt.length, seen.turn.parameters
+    where = f"turn {seen.number}, prompt of {prompt}, prefill step {parameters.prefill_step}{at}"
+    return Finding(message=f"{what}: {where}", expected=expected, observed=observed)
+
+
+def moved(call: CallEvent) -> tuple[int | None, ...]:
+    return tuple(None if offset is None else offset + len(call.tokens) for offset in call.offsets)
 
 
 # ---------------------------------------------------------------- the model, once more

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from ..checks import Context, Expect
-from ..invariants import turns
+from ..invariants import steps
 from ..scenario import PlainLayer, Scenario
 from ..strategies import declared, iterations, layers
 
@@ -22,7 +22,7 @@ def processing(context: Context, **options: Any) -> Any:
 def told_once_each(context: Context, scenario: Any, observation: Any, _expect: Expect) -> Any:
     """As many process calls as samples; did-sample too where processors are told (PS-1, NX-3)."""
     told = declared.has(context, "feature:processors")
-    return turns.processed_once_each(scenario, observation, told=told)
+    return steps.processed_once_each(scenario, observation, told=told)
 
 
 @st.composite
