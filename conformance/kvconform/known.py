@@ -22,7 +22,7 @@ VERSION = 1
 """Version of the file format."""
 
 _KEYS = ("requirement", "check", "vector")
-_FIELDS = {*_KEYS, "reason", "url", "message", "outcome", "signal", "scenario"}
+FIELDS = {*_KEYS, "reason", "url", "message", "outcome", "signal", "scenario"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,9 +148,9 @@ def _entry(data: Any, where: str, ids: Sequence[str]) -> Excuse:
 
 
 def _check_fields(data: dict[str, Any], where: str) -> None:
-    unknown = sorted(set(data) - _FIELDS)
+    unknown = sorted(set(data) - FIELDS)
     if unknown:
-        near = near_matches(unknown[0], sorted(_FIELDS))
+        near = near_matches(unknown[0], sorted(FIELDS))
         raise UserError(
             f"known-failures file {where}: field {unknown[0]!r} is not known{near}. Correct its name."
         )

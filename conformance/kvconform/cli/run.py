@@ -30,7 +30,10 @@ def run(
         list[str] | None,
         typer.Option("--requirement", metavar="ID|AREA", help="Judge only this; may be repeated."),
     ] = None,
-    budget: Annotated[Budget, typer.Option("--budget", help="How much is generated.")] = "default",
+    budget: Annotated[
+        Budget,
+        typer.Option("--budget", metavar="BUDGET", help="How much is generated: quick, default or thorough."),
+    ] = "default",
     seed: Annotated[
         int | None, typer.Option("--seed", metavar="N", min=0, help="Seed of everything that is generated.")
     ] = None,
