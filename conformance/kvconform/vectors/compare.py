@@ -1,4 +1,4 @@
-"""Whether an answer is the expected one: the suite's own projections, and what only a vector can compare.
+"""Whether an answer is the expected one, in everything that can be compared.
 
 Never compared: messages, ``nbytes``, ``prefill_times``, and looks at layers except where none may be made.
 Events, holders and quantities that one side has no concept of are taken out on both sides.
@@ -6,7 +6,7 @@ Events, holders and quantities that one side has no concept of are taken out on 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from .. import judges, projections
@@ -15,6 +15,7 @@ from ..invariants import contents, numeric
 from ..observation import (
     CacheObservation,
     ContainerObservation,
+    GenerateObservation,
     IterateObservation,
     ObjectView,
     Observation,
@@ -22,6 +23,7 @@ from ..observation import (
     Packed,
     QuantizeObservation,
     Refusal,
+    ResolveObservation,
     StepRecord,
     TurnRecord,
 )
@@ -77,22 +79,22 @@ def comparable(sides: Sides, observation: Observation, other: Observation) -> An
     if isinstance(observation, Refusal):
         return "refused"
     if isinstance(observation, QuantizeObservation):
-        return _quantized(observation, exact=sides.exact)
-    data = _PARTS[observation.kind](sides.context, observation)
-    shown = data["steps"] if isinstance(observation, ContainerObservation) else data
-    for number, (record, twin, part) in enumerate(
-        zip(_records(observation), _records(other), shown, strict=False)
-    ):
-        _complete(sides, number, record, twin, part)
+        return observation.model_dump(mode="json") if sides.exact else _shapes(observation)
+    if isinstance(observation, ResolveObservation | GenerateObservation):
+        return observation.model_dump(mode="json")
+    twins = _records(other)
+    records = [
+        _record(sides, number, record, twins[number] if number < len(twins) else record)
+        for number, record in enumerate(_records(observation))
+    ]
+    data: dict[str, Any] = {RECORDS[observation.kind]: records}
+    if isinstance(observation, ContainerObservation) and _has(sides, "model-list"):
+        data["list_requests"] = observation.list_requests
     return data
 
 
-_PARTS: dict[str, Callable[[Context, Any], Any]] = {
-    "resolve": projections.layer_answers,
-    "cache": projections.everything_in_cache,
-    "container": projections.everything_in_container,
-    "iterate": projections.everything_in_turns,
-}
+RECORDS = {"cache": "records", "container": "steps", "iterate": "turns"}
+"""The field of an observation that holds its records."""
 
 Record = OperationRecord | StepRecord | TurnRecord
 
@@ -105,19 +107,57 @@ def _records(observation: Observation) -> tuple[Record, ...]:
     return observation.turns if isinstance(observation, IterateObservation) else ()
 
 
-def _complete(sides: Sides, number: int, record: Record, twin: Record, part: dict[str, Any]) -> None:
-    """Add to a record what the projection leaves out and a vector compares."""
-    for view, opposite, shown in zip(record.objects, twin.objects, part["objects"], strict=False):
-        _add_quantities(view, opposite, shown)
-        shown["keys"] = _content(view.keys, exact=sides.exact)
-        shown["values"] = _content(view.values, exact=sides.exact)
-    if isinstance(record, OperationRecord) and _answers_rows(sides.scenario, number):
-        part["result"] = record.result
-    if isinstance(record, StepRecord) and isinstance(twin, StepRecord):
-        part.update(_looks_made(record, twin))
-    if isinstance(record, TurnRecord) and isinstance(twin, TurnRecord):
-        for holder in set(record.holders) ^ set(twin.holders):
-            part["holders"].pop(holder, None)
+def _record(sides: Sides, number: int, record: Record, twin: Record) -> dict[str, Any]:
+    """One record; what was done first, then what is seen, so that the first difference says most."""
+    data: dict[str, Any] = {"error": _error(record)}
+    if isinstance(record, OperationRecord):
+        data["current"] = record.current
+        if _answers_rows(sides.scenario, number):
+            data["result"] = record.result
+    elif isinstance(record, StepRecord) and isinstance(twin, StepRecord):
+        if sides.context.dialect.scope == "any-then-all":  # MQ-15
+            data["returned"] = record.returned
+        data["trimmed"] = None if record.trimmed is None else list(record.trimmed)
+        data |= {"holders": _lists(record.holders), **_looks_made(record, twin)}
+    elif isinstance(record, TurnRecord) and isinstance(twin, TurnRecord):
+        events = projections.known_events(record.trace, sides.context.info.capabilities)
+        data["trace"] = [event.model_dump(mode="json") for event in events]
+        if _has(sides, "count"):
+            data["count"] = record.count
+        # Holders that only one side has are not compared (contract, section 6).
+        common = {name: ids for name, ids in record.holders.items() if name in twin.holders}
+        data["holders"] = _lists(common)
+    data["objects"] = [
+        _look(sides, view, twin.objects[place] if place < len(twin.objects) else view)
+        for place, view in enumerate(record.objects)
+    ]
+    return data
+
+
+def _lists(holders: dict[str, tuple[int, ...]]) -> dict[str, list[int]]:
+    return {name: list(ids) for name, ids in holders.items()}
+
+
+def _has(sides: Sides, feature: str) -> bool:
+    return feature in sides.context.info.capabilities.features
+
+
+def _error(record: Record) -> str | None:
+    """Whether it raised; the scripted model's own error is another thing than one about it."""
+    if record.error is None:
+        return None
+    return "model" if record.error.kind == "model" else "error"
+
+
+def _look(sides: Sides, view: ObjectView, opposite: ObjectView) -> dict[str, Any]:
+    shown = view.model_dump(mode="json", exclude={*projections.UNCOMPARED, "trimmable"})
+    shown |= {name: _content(getattr(view, name), exact=sides.exact) for name in ("keys", "values")}
+    for name in QUANTITIES:
+        if _reported(view, name) and _reported(opposite, name):
+            shown[name] = "raised" if name in (view.errors or ()) else getattr(view, name)
+    if any("nbytes" in (side.errors or ()) for side in (view, opposite)):  # QC-10: it never raises
+        shown["nbytes"] = "raised" if "nbytes" in (view.errors or ()) else "reported"
+    return shown
 
 
 def _looks_made(record: StepRecord, twin: StepRecord) -> dict[str, int | None]:
@@ -132,15 +172,6 @@ def _answers_rows(scenario: Scenario, number: int) -> bool:
     return scenario.operations[number - 1].op in ("append", "trim")
 
 
-def _add_quantities(view: ObjectView, opposite: ObjectView, shown: dict[str, Any]) -> None:
-    for name in QUANTITIES:
-        shown.pop(name, None)
-        if _reported(view, name) and _reported(opposite, name):
-            shown[name] = "raised" if name in (view.errors or ()) else getattr(view, name)
-    if "nbytes" in (view.errors or ()) or "nbytes" in (opposite.errors or ()):  # QC-10: it never raises
-        shown["nbytes"] = "raised" if "nbytes" in (view.errors or ()) else "reported"
-
-
 def _reported(view: ObjectView, name: str) -> bool:
     return getattr(view, name) is not None or name in (view.errors or ())
 
@@ -151,10 +182,6 @@ def _content(content: Any, *, exact: bool) -> Any:
     if isinstance(content, Packed) and not exact:
         return _shapes(content)
     return content.model_dump(mode="json")
-
-
-def _quantized(observation: QuantizeObservation, *, exact: bool) -> Any:
-    return observation.model_dump(mode="json") if exact else _shapes(observation)
 
 
 def _shapes(content: Packed | QuantizeObservation) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from ...requirements import AREAS
 from .words import Source
-
-MODULES = ("gs", "mq", "st", "qc", "aq")
 
 
 def all_sources() -> tuple[Source, ...]:
-    """Every source, area by area."""
-    return tuple(source for name in MODULES for source in import_module(f"{__name__}.{name}").VECTORS)
+    """Every source, area by area in the order of the specification."""
+    modules = [import_module(f"{__name__}.{area.lower()}") for area in AREAS]
+    return tuple(source for module in modules for source in module.VECTORS)

@@ -29,6 +29,13 @@ from ...scenario import (
 
 Data = dict[str, Any]
 
+NEAREST = "proposal mlx-swift-lm mlx-swift-lm-3.31.4"
+"""Dialects that resolve a group size."""
+EXACT = "mlx-lm mlx-lm-0.29 mlx-lm-0.28 mlx-lm-0.26"
+"""Dialects that use the requested one or refuse."""
+CURRENT = "proposal mlx-lm mlx-lm-0.29 mlx-swift-lm mlx-swift-lm-3.31.4"
+"""Without old versions, where how they differ is another vector's business."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Source:
@@ -116,11 +123,11 @@ def resolve_layer(requested: int, layer: Layer) -> ResolveScenario:
 
 
 def quantize(
-    *rows: Sequence[float], bits: int, group_size: int = 32, dtype: str = "float32"
+    *rows: Sequence[float], bits: int, group_size: int = 32, dtype: str = "float32", dim: int = 32
 ) -> QuantizeScenario:
-    """Rows that the dtype can hold, or rounded to it."""
+    """Rows, rounded to the dtype; ``dim`` is their length where there are none."""
     data = b"".join(floats.encode(floats.round_values(row, dtype), dtype) for row in rows)
-    shape = (len(rows), len(rows[0]) if rows else 0)
+    shape = (len(rows), len(rows[0]) if rows else dim)
     tensor = Tensor.model_validate(
         {"dtype": dtype, "shape": shape, "data": base64.b64encode(data).decode()}, strict=False
     )
