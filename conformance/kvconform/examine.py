@@ -20,7 +20,7 @@ from hypothesis.errors import Flaky, FlakyFailure, Unsatisfiable
 from pydantic import ValidationError
 
 from .checks import Check, Context, Expect, Finding
-from .implementation import Crash, Implementation, Trouble, Unsupported
+from .implementation import Crash, Implementation, TimedOut, Trouble, Unsupported
 from .observation import Observation, Refusal
 from .oracle import ReferenceOracle
 from .outcomes import Outcome
@@ -33,6 +33,9 @@ EXAMPLES = {"quick": 15, "default": 120, "thorough": 1200}
 
 CRASHES_WHILE_SHRINKING = 4
 """A crash costs the restart of a process, seconds with MLX: so few are spent on a smaller scenario."""
+
+TIMEOUTS_WHILE_SHRINKING = 1
+"""Each costs a whole time limit."""
 
 SHRINK_SECONDS = 10.0
 """Beyond this a smaller scenario is not worth the wait; it is the smallest found so far that is shown."""
@@ -141,6 +144,7 @@ class _Examination:
     refused: int = 0
     unsupported_in_a_row: int = 0
     crashes: int = 0
+    timeouts: int = 0
     unsupported: str = ""
     last_refusal: tuple[Scenario, str] | None = None
     smallest: Result | None = None
@@ -195,7 +199,9 @@ class _Examination:
         return judge_generated
 
     def _stop_if_enough(self) -> None:
-        if self.unsupported_in_a_row >= HOPELESS or self.crashes > CRASHES_WHILE_SHRINKING:
+        if self.crashes > CRASHES_WHILE_SHRINKING or self.timeouts > TIMEOUTS_WHILE_SHRINKING:
+            raise _Enough
+        if self.unsupported_in_a_row >= HOPELESS and not self.judged:
             raise _Enough
         if self.first_failure_at and time.perf_counter() - self.first_failure_at > SHRINK_SECONDS:
             raise _Enough
@@ -222,6 +228,7 @@ class _Examination:
             return "unsupported"
         except Trouble as trouble:
             self.crashes += isinstance(trouble, Crash)
+            self.timeouts += isinstance(trouble, TimedOut)
             return self._failed(_trouble_result(self.check, scenario, trouble))
         self.judged += 1
         self.unsupported_in_a_row = 0
@@ -235,7 +242,7 @@ class _Examination:
     def _findings(self, scenario: Scenario, observation: Observation) -> Iterator[Finding]:
         malformed = why_malformed(scenario, observation)
         if malformed:
-            raise _Malformed(malformed, detail=observation.model_dump_json()[:2000])
+            raise _Malformed(malformed, detail=repr(observation)[:2000])
         yield from self.check.judge(self.context, scenario, observation, self._expect(scenario))
 
     def _expect(self, scenario: Scenario) -> Expect:
