@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import catalogue, check, model, replay, report, run, vectors, wire
+from . import catalogue, check, drift, model, power, replay, report, run, vectors, wire
 
 app = typer.Typer(
     name="kvconform",
@@ -41,6 +41,8 @@ app.command()(replay.replay)
 app.command()(check.check)
 app.command()(report.report)
 app.command()(model.model)
+app.command()(drift.drift)
+app.command()(power.power)
 app.command()(wire.serve)
 app.command()(wire.record)
 app.add_typer(vectors.app, name="vectors")
