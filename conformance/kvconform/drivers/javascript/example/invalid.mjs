@@ -1,0 +1,4 @@
+// @ts-check
+
+/** Bad input, noticed before anything changed. */
+export class InvalidArgument extends Error {}

@@ -1,0 +1,36 @@
+// @ts-check
+// One scenario in, one observation out.
+
+import { runCache } from './cache.mjs';
+import { runContainer } from './container.mjs';
+import { Unsupported } from './errors.mjs';
+import { runIterate } from './iterate.mjs';
+import { runQuantize, runResolve } from './numbers.mjs';
+import { readScenario } from './scenario.mjs';
+
+/** @typedef {import('./index.mjs').Implementation<any, any, any>} Impl */
+
+/** @type {Record<string, (impl: Impl, scenario: any) => any>} */
+const KINDS = {
+  resolve: runResolve,
+  quantize: runQuantize,
+  cache: runCache,
+  container: runContainer,
+  iterate: runIterate,
+};
+
+/**
+ * The observation of a scenario, as it goes over the wire. Throws `Refused`, `Unsupported`, `BadRequest`, or
+ * whatever else goes wrong.
+ * @param {Impl} impl
+ * @param {any} scenario decoded JSON; what is left out has the defaults of the schema
+ * @returns {any}
+ */
+export function runScenario(impl, scenario) {
+  const read = readScenario(scenario, 'scenario');
+  const declared = impl.info.capabilities.kinds ?? Object.keys(KINDS);
+  if (!Object.hasOwn(KINDS, read.kind) || !declared.includes(read.kind)) {
+    throw new Unsupported(`this driver answers no ${read.kind} scenarios`);
+  }
+  return KINDS[read.kind](impl, read);
+}
