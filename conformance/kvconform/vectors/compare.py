@@ -111,9 +111,7 @@ def _record(sides: Sides, number: int, record: Record, twin: Record) -> dict[str
     """One record; what was done first, then what is seen, so that the first difference says most."""
     data: dict[str, Any] = {"error": _error(record)}
     if isinstance(record, OperationRecord):
-        data["current"] = record.current
-        if _answers_rows(sides.scenario, number):
-            data["result"] = record.result
+        data |= {"current": record.current, **_rows_answered(sides.scenario, number, record)}
     elif isinstance(record, StepRecord) and isinstance(twin, StepRecord):
         if sides.context.dialect.scope == "any-then-all":  # MQ-15
             data["returned"] = record.returned
@@ -165,11 +163,14 @@ def _looks_made(record: StepRecord, twin: StepRecord) -> dict[str, int | None]:
     return {"accesses": record.accesses} if 0 in (record.accesses, twin.accesses) else {}
 
 
-def _answers_rows(scenario: Scenario, number: int) -> bool:
-    """Whether a record's result is a number of rows; what an export holds is a design's own business."""
+def _rows_answered(scenario: Scenario, number: int, record: OperationRecord) -> dict[str, Any]:
+    """The rows that an append or a trim answers; what an export holds is a design's own business (QC-11)."""
     if not isinstance(scenario, CacheScenario) or number == 0:
-        return False
-    return scenario.operations[number - 1].op in ("append", "trim")
+        return {}
+    operation = scenario.operations[number - 1]
+    if operation.op == "trim" and operation.rows < 0:  # refused, or trims nothing: both are right (QC-4)
+        return {"error": None}
+    return {"result": record.result} if operation.op in ("append", "trim") else {}
 
 
 def _reported(view: ObjectView, name: str) -> bool:

@@ -17,6 +17,13 @@ HOLDERS = (
         dialects=CURRENT,
     ),
     vector(
+        "ct-built-odd-group",
+        "CT-0",
+        "a container cannot be built with a group size that no conversion would use",
+        container(S(5), steps=[mq(start=5)], built={"bits": 4, "group_size": 7}),
+        dialects="proposal",
+    ),
+    vector(
         "ct-same-objects",
         "CT-1",
         "a container copies the caches that it is given",

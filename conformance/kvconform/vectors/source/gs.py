@@ -35,6 +35,7 @@ TABLE = (
     ("49-64-64", 49, 64, 64, "GS-3 GS-7", "one above the tie is rounded down with it"),
     ("0-128-128", 0, 128, 128, "GS-9 GS-11", "a request of 0 divides by zero, or is taken for no request"),
     ("minus-5-128-128", -5, 128, 128, "GS-9", "the distance to a negative request is taken the wrong way"),
+    ("minus-128-128-128", -128, 128, 128, "GS-9", "a negative request counts by its magnitude"),
     ("1-128-128", 1, 128, 128, "GS-9", "a request of 1 is taken as a size"),
     ("million-256-256", 10**6, 256, 256, "GS-9", "a huge request overflows or is refused"),
     ("64-80-80", 64, 80, 80, "GS-2", "16 or 80 is found where only supported sizes count"),

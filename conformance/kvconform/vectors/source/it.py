@@ -118,6 +118,19 @@ VECTORS = (
         dialects=CURRENT,
     ),
     vector(
+        "it-prompt-array-sampler",
+        "IT-6 IT-4",
+        "the deprecated form drops an explicit sampler or processor",
+        iterate(E, turns=[turn(6, 3, form="prompt-array", sampler="argmin", processor="boost")]),
+    ),
+    vector(
+        "it-empty-list",
+        "IT-2 CT-9 ST-3",
+        "an explicitly empty list counts as none, and the model is asked for one",
+        iterate(turns=[turn(4, 1)]),
+        dialects="proposal mlx-swift-lm mlx-swift-lm-3.31.4",
+    ),
+    vector(
         "it-warm-caches",
         "IT-7 NX-3",
         "positions start at 0 although the caches hold rows already",

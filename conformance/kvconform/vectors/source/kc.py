@@ -19,6 +19,19 @@ PLAIN = (
         cache(E, op("append", rows=255), op("append", rows=1), op("append", rows=1), op("append", rows=300)),
     ),
     vector(
+        "kc-plain-growth-content",
+        "KC-1",
+        "the last row before the boundary, or the first one behind it, is lost when the buffer grows",
+        cache(S(255, 2), op("append", rows=2, salt=1), content=True),
+    ),
+    vector(
+        "kc-plain-trim-negative",
+        "KC-1 QC-4",
+        "a negative trim is accepted and moves the offset up",
+        cache(S(8), op("trim", rows=-2), op("append", rows=1)),
+        reports="claude-code-local#47",
+    ),
+    vector(
         "kc-plain-trim-too-much",
         "KC-1",
         "a trim of more than there is makes the offset negative",
@@ -54,6 +67,17 @@ ROTATING = (
             R(8, 8, keep=2, key_dim=32, value_dim=32),
             op("append", rows=1),
             op("append", rows=1),
+            content=True,
+        ),
+    ),
+    vector(
+        "kc-rotating-keep-wraps-again",
+        "KC-2",
+        "the second time round the ring wraps to its front instead of behind the kept rows",
+        cache(
+            R(13, 8, keep=2, key_dim=32, value_dim=32, singly=True),
+            *[op("append", rows=1, salt=1)] * 3,
+            op("append", rows=3, salt=2),
             content=True,
         ),
     ),
@@ -144,6 +168,12 @@ OTHERS = (
         "KC-5",
         "a write reaches the first child only",
         cache(L(M, S(2), R(3, 8)), op("append", rows=2), op("trim", rows=1), accounting=True),
+    ),
+    vector(
+        "kc-composite-trim",
+        "KC-5",
+        "a trim reaches the first child only",
+        cache(L(S(4), S(4, 32), R(3, 8)), op("trim", rows=2), op("append", rows=1), accounting=True),
     ),
     vector(
         "kc-composite-not-trimmable",

@@ -64,8 +64,8 @@ VECTORS = (
     vector(
         "nx-no-end-of-sequence",
         "NX-4",
-        "a token such as 0 or 1 ends the sequence inside the iterator",
-        iterate(E, turns=[turn(3, 8)], model={"vocab": 2}),
+        "a token such as 0, 1 or 2 ends the sequence inside the iterator",
+        iterate(E, turns=[turn(3, 12)], model={"vocab": 4}),
     ),
     vector(
         "nx-count-after-end",

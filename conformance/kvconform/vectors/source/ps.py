@@ -46,6 +46,16 @@ VECTORS = (
         ),
     ),
     vector(
+        "ps-penalty-negative-logits",
+        "PS-3 IT-4",
+        "negative logits are divided too, which makes their tokens more likely",
+        iterate(
+            E,
+            turns=[turn(6, 6, repetition_penalty=2.0, repetition_context_size=3, sampler="argmin")],
+            model={"vocab": 7},
+        ),
+    ),
+    vector(
         "ps-penalty-below-one",
         "PS-3",
         "a penalty below 1 is refused, or taken for none",

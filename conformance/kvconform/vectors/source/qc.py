@@ -127,6 +127,12 @@ def _growing() -> tuple[Source, ...]:
 GROWING = (
     *_growing(),
     vector(
+        "qc-grow-content",
+        "QC-3",
+        "the last row before the boundary, or the first one behind it, is lost when the buffer grows",
+        cache(Q(255, 32, 2, key_dim=32), op("append", rows=2, salt=1), content=True),
+    ),
+    vector(
         "qc-grow-empty-layer-in-pass",
         "QC-3 MQ-8",
         "an empty layer converted in a pass cannot be written at odd widths",
@@ -148,6 +154,13 @@ TRIMMING = (
         "QC-4",
         "a trim of more than there is makes the offset negative, or says that it took it all",
         cache(Q(4), op("trim", rows=99), op("append", rows=2), op("trim", rows=0)),
+    ),
+    vector(
+        "qc-trim-negative",
+        "QC-4",
+        "a negative trim is accepted and moves the offset up",
+        cache(Q(8), op("trim", rows=-2), op("append", rows=1)),
+        reports="claude-code-local#47",
     ),
     vector(
         "qc-trim-over-growth",

@@ -22,7 +22,7 @@ VECTORS = (
         "qp-asking-changes-nothing",
         "QP-3 MQ-2 CT-1",
         "the question whether a layer is quantizable returns a copy, or converts",
-        container(S(5), C(5), M, L(S(5)), steps=[mq(start=100), mq(start=100)], twin=True),
+        container(S(5), E, C(20, 8), M, L(S(5)), steps=[mq(start=100), mq(start=100)], twin=True),
     ),
     vector(
         "qp-chunked-at-start",

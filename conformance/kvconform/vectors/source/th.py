@@ -34,6 +34,12 @@ VECTORS = (
         free(E, S(3), steps=[mq(start=-5), append(1)]),
     ),
     vector(
+        "th-negative-start-all-empty",
+        "TH-3 MQ-8 MQ-15",
+        "an empty layer does not qualify at a negative start",
+        free(E, steps=[mq(start=-1)]),
+    ),
+    vector(
         "th-incompatible-triggers",
         "TH-4 MQ-9",
         "only compatible layers are asked for the trigger",
