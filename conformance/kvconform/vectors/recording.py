@@ -61,7 +61,7 @@ def _vector(source: Source, expected: Observation, names: list[str]) -> Vector:
         id=source.id + suffix,
         requirements=source.requirements,
         comment=source.comment,
-        reports=tuple(REPORTS[key].url for key in source.reports) or None,
+        reports=tuple(REPORTS[key].url for key in source.reports if REPORTS[key].url) or None,
         dialects=tuple(names),
         needs=needs_of(source.scenario),
         scenario=source.scenario,

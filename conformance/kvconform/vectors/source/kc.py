@@ -29,7 +29,7 @@ PLAIN = (
         "KC-1 QC-4",
         "a negative trim is accepted and moves the offset up",
         cache(S(8), op("trim", rows=-2), op("append", rows=1)),
-        reports="claude-code-local#47",
+        reports="claude-code-local#47 O4",
     ),
     vector(
         "kc-plain-trim-too-much",

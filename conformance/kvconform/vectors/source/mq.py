@@ -48,12 +48,14 @@ ORDER = (
         "MQ-0 MQ-14",
         "bits that nobody can quantize to are noticed only in mid-stream, after tokens came out",
         iterate(E, turns=[turn(10, 4, bits=7, start=12)]),
+        reports="O10",
     ),
     vector(
         "mq-bad-bits-iterator-far-start",
         "MQ-0",
         "bad bits are never noticed when the line is never reached",
         iterate(E, turns=[turn(10, 2, bits=16, start=1000), turn(3, 1)]),
+        reports="O10",
     ),
     vector(
         "mq-no-bits",
@@ -150,7 +152,7 @@ KINDS = (
         "an error in the middle of the list leaves the layers before it converted",
         free(S(12), S(12, 80), S(12), steps=[mq()]),
         dialects=EXACT,
-        reports="mlx-swift-lm#451",
+        reports="mlx-swift-lm#451 O5",
     ),
     vector(
         "mq-composite",
@@ -195,7 +197,7 @@ KINDS = (
         "the refusal of a sliding-window layer leaves the layers before it converted",
         free(S(12), R(50), S(12), steps=[mq()]),
         dialects=REFUSES_ROTATING,
-        reports="mlx-lm#1573",
+        reports="mlx-lm#1573 O5",
     ),
     vector(
         "mq-rotating-in-mid-stream",
@@ -211,7 +213,7 @@ KINDS = (
         "the step that is refused because of a sliding window leaves the list half converted",
         iterate(E, R(0), turns=[turn(3, 6, bits=4, start=7)]),
         dialects=REFUSES_ROTATING,
-        reports="mlx-lm#1573",
+        reports="mlx-lm#1573 O5",
     ),
     vector(
         "mq-rotating-below-line",
@@ -273,14 +275,14 @@ AFTERWARDS = (
         "a second pass quantizes again what is quantized already",
         container(S(12), steps=[mq(start=10), append(2), mq(8, 32)]),
         dialects=CURRENT,
-        reports="Rapid-MLX#198",
+        reports="Rapid-MLX#198 O8",
     ),
     vector(
         "mq-twice-free",
         "MQ-12",
         "the pass without memory quantizes again what is quantized already",
         free(S(12), Q(3), steps=[mq(4), mq(8, 32), mq(2)]),
-        reports="Rapid-MLX#198",
+        reports="Rapid-MLX#198 O8",
     ),
     vector(
         "mq-twice-content",
@@ -288,7 +290,7 @@ AFTERWARDS = (
         "later calls with other bits change the codes of a converted layer",
         free(S(2, 32), steps=[mq(8, 32), mq(4, 32)], observe={"content": True}),
         dialects="proposal mlx-lm mlx-lm-0.29 mlx-lm-0.28 mlx-lm-0.26",
-        reports="Rapid-MLX#198",
+        reports="Rapid-MLX#198 O8",
     ),
     *(
         vector(
@@ -313,6 +315,7 @@ AFTERWARDS = (
         "an empty list of layers triggers, and bits that cannot be packed are taken for their first write",
         free(E, steps=[mq(7), append(1)]),
         dialects="proposal mlx-lm mlx-lm-0.29",
+        reports="O10",
     ),
     vector(
         "mq-bad-bits-then-good",

@@ -13,7 +13,7 @@ READING = (
         "QC-1 QC-10",
         "a look at an empty quantized cache raises, or shows rows",
         cache(Q(0), content=True, accounting=True),
-        reports="lmstudio-bug-tracker#1849",
+        reports="lmstudio-bug-tracker#1849 O3",
     ),
     vector(
         "qc-rows-not-padding",
@@ -103,7 +103,7 @@ def _growing() -> tuple[Source, ...]:
             "QC-3 QC-6",
             "the buffer of an empty cache is too narrow for codes that straddle words",
             cache(Q(0, group, bits, key_dim=dim), op("append", rows=255), *[op("append", rows=1)] * 2),
-            reports="vllm#38479",
+            reports="vllm#38479 O2",
         )
         for bits, dim, group in cases
     )
@@ -138,6 +138,7 @@ GROWING = (
         "an empty layer converted in a pass cannot be written at odd widths",
         free(S(12, 128), S(0, 128), steps=[mq(6, 64, 0), append(3)]),
         dialects="mlx-lm mlx-lm-0.29 mlx-lm-0.28 mlx-lm-0.26",
+        reports="O2",
     ),
 )
 
@@ -160,7 +161,7 @@ TRIMMING = (
         "QC-4",
         "a negative trim is accepted and moves the offset up",
         cache(Q(8), op("trim", rows=-2), op("append", rows=1)),
-        reports="claude-code-local#47",
+        reports="claude-code-local#47 O4",
     ),
     vector(
         "qc-trim-over-growth",
@@ -276,7 +277,7 @@ ACCOUNTS = tuple(
         reports=reports,
     )
     for name, layer, operations, reports in (
-        ("empty", Q(0), [op("append", rows=1)], "lmstudio-bug-tracker#1849"),
+        ("empty", Q(0), [op("append", rows=1)], "lmstudio-bug-tracker#1849 O3"),
         ("filled", Q(5), [], "kvpress#27 rMLX#37"),
         ("trimmed", Q(5), [op("trim", rows=2), op("trim", rows=3)], ""),
         ("converted", S(5), [op("convert", bits=4)], "rMLX#37"),
