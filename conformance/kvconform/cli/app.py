@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import catalogue, check, drift, model, power, replay, report, run, vectors, wire
+from . import catalogue, check, drift, exhaustive, model, power, replay, report, run, vectors, wire
 
 app = typer.Typer(
     name="kvconform",
@@ -43,6 +43,7 @@ app.command()(report.report)
 app.command()(model.model)
 app.command()(drift.drift)
 app.command()(power.power)
+app.command()(exhaustive.exhaustive)
 app.command()(wire.serve)
 app.command()(wire.record)
 app.add_typer(vectors.app, name="vectors")

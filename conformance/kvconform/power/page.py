@@ -34,8 +34,8 @@ def _summary(recorded: dict[str, Any]) -> str:
     return (
         f"Recorded with `kvconform power --budget {recorded['budget']} --seed {recorded['seed']}`: "
         f"{recorded['killed']} of {recorded['faults']} killed.\n"
-        f"Scenarios until the first failure: {examples['median']:g} in the median, {examples['most']} at most; "
-        f"seconds: {seconds['median']:.2f} and {seconds['most']:.1f}.\n"
+        f"Scenarios until the first failure: {examples['median']:g} in the median, {examples['most']} at "
+        f"most; seconds: {seconds['median']:.2f} and {seconds['most']:.1f}.\n"
     )
 
 
@@ -48,7 +48,8 @@ def _faults(trials: Iterable[dict[str, Any]]) -> str:
         by_fault.setdefault(trial["fault"], []).append(trial)
     head = (
         "## The faults\n\n"
-        "*Caught by*: named requirements; those that did not fail are struck out. *Scenarios*: how many it took.\n\n"
+        "*Caught by*: named requirements; those that did not fail are struck out. *Scenarios*: how many it "
+        "took.\n\n"
         "| fault | what it does | seen | caught by | also fail | scenarios |\n|---|---|---|---|---|---|\n"
     )
     rows = [_fault_row(fault, by_fault.get(fault.name, [])) for fault in catalogued().values()]
@@ -80,8 +81,8 @@ def _requirements(trials: Iterable[dict[str, Any]]) -> str:
     listed = list(trials)
     head = (
         "## What each requirement catches\n\n"
-        "*Alone*: faults that no other requirement caught. A requirement without one follows from those named "
-        "behind it.\n\n| requirement | kills | alone | follows from |\n|---|---|---|---|\n"
+        "*Alone*: faults that no other requirement caught. A requirement without one follows from those "
+        "named behind it.\n\n| requirement | kills | alone | follows from |\n|---|---|---|---|\n"
     )
     ordered = [r for area in AREAS for r in catalogue().values() if r.area == area]
     rows = [
