@@ -166,9 +166,11 @@ def _composites(context: Context) -> Any:
 
 def _composite_examples(_context: Context) -> tuple[Scenario, ...]:
     children = (PlainLayer(length=1), RecurrentLayer())
+    two = (PlainLayer(length=1), PlainLayer(length=1))
     steps: tuple[Operation, ...] = (Append(rows=1), Trim(rows=1))
     return (
         caches.scenario(CompositeLayer(children=children[:1]), *steps, observe=caches.ACCOUNTING),
+        caches.scenario(CompositeLayer(children=two), *steps, observe=caches.ACCOUNTING),
         caches.scenario(CompositeLayer(children=children), *steps, observe=caches.ACCOUNTING),
     )
 

@@ -68,8 +68,9 @@ CHECKS = (
     Check(
         requirement="NX-2",
         name="lookahead",
-        scenarios=iterations.scenarios,
+        scenarios=_limited,
         judge=judges.invariant(tokens.tokens_fed_back),
+        explicit=_limits,
     ),
     Check(
         requirement="NX-3",

@@ -169,6 +169,16 @@ def _export_examples(context: Context) -> tuple[Scenario, ...]:
     )
 
 
+def _trimmed_exports(context: Context) -> tuple[Scenario, ...]:
+    """A row that was trimmed is the nearest to a row beyond the offset."""
+    ways: tuple[tuple[str, Operation], ...] = (("save-load", SaveLoad()), ("state", StateRoundTrip()))
+    return tuple(
+        caches.scenario(QuantizedLayer(length=2), Trim(rows=1), way)
+        for name, way in ways
+        if declared.has(context, f"feature:{name}")
+    )
+
+
 def _copied(context: Context) -> Any:
     """A copy, rows to both, often after a trim, when both write to the same place."""
     first = st.lists(caches.trims, max_size=1)
@@ -401,7 +411,7 @@ CHECKS = (
         name="export",
         scenarios=_exported,
         judge=judges.invariant(storage.exported_rows),
-        explicit=_export_examples,
+        explicit=lambda context: (*_export_examples(context), *_trimmed_exports(context)),
         weight=0.3,
     ),
 )

@@ -12,10 +12,13 @@ from ..invariants import holders, passes, resolving
 from ..scenario import (
     AppendStep,
     ChunkedLayer,
+    CompositeLayer,
     Layer,
     PassStep,
     PlainLayer,
+    QuantizedLayer,
     RecurrentLayer,
+    ResolveScenario,
     RotatingLayer,
     Scenario,
 )
@@ -28,6 +31,20 @@ SMALLEST = 32
 
 def _quantizable(context: Context, scenario: Any, observation: Any, _expect: Any) -> Any:
     return resolving.quantizable(scenario, observation, context.dialect.rotating)
+
+
+def _asked_examples(context: Context) -> tuple[Scenario, ...]:
+    """Plain layers of any dims and fill, and one of each other kind."""
+    odd = PlainLayer(length=1, key_dim=80, value_dim=80)
+    plain = (PlainLayer(length=1), PlainLayer(), PlainLayer(length=1, trim=1), odd)
+    others = (
+        QuantizedLayer(length=1),
+        RecurrentLayer(),
+        RotatingLayer(length=1),
+        CompositeLayer(children=(PlainLayer(length=1),)),
+    )
+    kept = [layer for layer in others if declared.has(context, f"layer:{layer.kind}")]
+    return tuple(ResolveScenario(requested=SMALLEST, layer=layer) for layer in (*plain, *kept))
 
 
 def _alone(context: Context) -> Any:
@@ -98,6 +115,7 @@ CHECKS = (
         name="asked",
         scenarios=lambda context: generated.of_layer(layers.any_layer(context)),
         judge=_quantizable,
+        explicit=_asked_examples,
         needs=("kind:resolve", "feature:layer-queries"),
     ),
     Check(
