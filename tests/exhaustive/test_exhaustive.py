@@ -1,4 +1,4 @@
-"""The exhaustive run: what it enumerates, that the reference passes, and that wrong implementations do not."""
+"""The exhaustive run: what it enumerates, that the reference passes, that wrong implementations do not."""
 
 from __future__ import annotations
 

@@ -488,6 +488,13 @@ def _rotating_saved_in_ring_order(original: Any, cache: Any) -> Any:
 
 OTHERS = (
     Fault(
+        name="plain-trim-below-zero",
+        does="A negative trim of a plain cache is accepted and the offset grows.",
+        breaks=("KC-1",),
+        seen="O4, B46: negative trims are refused",
+        patches=(wrapped(PlainCache, "trim", _trims_below_zero),),
+    ),
+    Fault(
         name="plain-growth-starts-over",
         does="When a plain cache's buffer grows all rows before the boundary are dropped.",
         breaks=("KC-1",),

@@ -398,7 +398,7 @@ PLAN_FAULTS = (
     ),
     Fault(
         name="seven-bits-are-taken",
-        does="7 bits count as supported.",
+        does="A width of 7 bits counts as supported.",
         breaks=("MQ-14",),
         seen="B74: a kernel that accepts widths it is not written for",
         patches=(replaced(group_size, "SUPPORTED_BITS", (2, 3, 4, 5, 6, 7, 8)),),

@@ -120,14 +120,14 @@ FAULTS = (
     ),
     Fault(
         name="sixteen-is-supported",
-        does="16 counts as a supported group size.",
+        does="The size 16 counts as a supported group size.",
         breaks=("GS-1", "GS-2", "GS-5"),
         seen="O10: group size 16 is not refused when it is given",
         patches=(replaced(group_size, "SUPPORTED_GROUP_SIZES", (16, 32, 64, 128)),),
     ),
     Fault(
         name="no-128",
-        does="128 is not among its sizes.",
+        does="The size 128 is not among its sizes.",
         breaks=("GS-3", "GS-8"),
         seen="hazard of GS-1",
         patches=(replaced(group_size, "SUPPORTED_GROUP_SIZES", (32, 64)),),
