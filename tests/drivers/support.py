@@ -25,6 +25,8 @@ from kvconform.observation import Observation
 from kvconform.scenario import Scenario, as_data
 
 DRIVERS = Path(str(files("kvconform"))) / "drivers"
+ROOT = Path(__file__).parents[2]
+VECTORS = ROOT / "goldens" / "vectors"
 LEFT_OUT = shutil.ignore_patterns(".build", "build", "target", "node_modules", "__pycache__")
 NEVER_COMPARED = ("message", "prefill_times", "nbytes", "accesses")
 """Texts and spare capacity are each implementation's own, times differ every time."""
@@ -74,11 +76,31 @@ def sources_digest(source: Path) -> str:
 def run_tool(command: Sequence[str], *, cwd: Path, **env: str) -> str:
     """What the tool prints; a failed test with all of its output when it fails."""
     done = subprocess.run(
-        command, cwd=cwd, env={**os.environ, **env}, capture_output=True, text=True, check=False
+        command, cwd=cwd, env=environment() | env, capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         pytest.fail(f"{' '.join(command)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done.stdout
+
+
+def environment() -> dict[str, str]:
+    """This process's environment, without a fault for the example."""
+    return {name: value for name, value in os.environ.items() if name != "KVCONFORM_PLANT"}
+
+
+def page(language: str) -> str:
+    """The documentation page of a driver."""
+    return (ROOT / "docs" / "drivers" / f"{language}.md").read_text(encoding="utf-8")
+
+
+def code_block(text: str, language: str) -> str:
+    """The first block of code in this language on a page."""
+    return text.split(f"```{language}\n", 1)[1].split("```", 1)[0]
+
+
+def lines_of_code(source: str, comment: str) -> list[str]:
+    """The lines that are neither blank nor a comment."""
+    return [line for line in source.splitlines() if line.strip() and not line.strip().startswith(comment)]
 
 
 @contextmanager

@@ -13,6 +13,8 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 #include <functional>
 #include <iostream>
 #include <limits>
@@ -984,6 +986,20 @@ class Runner {
 
   const Info& info() const { return info_; }
 
+  bool refused(const std::exception& error) const {
+    return dynamic_cast<const Refused*>(&error) || impl_.refuses(error);
+  }
+
+  // The observation of a scenario; a refusal of all of it is an observation too. For your own test runner.
+  Json answer(const Json& scenario) {
+    try {
+      return run(scenario);
+    } catch (const std::exception& error) {
+      if (!refused(error)) throw;
+      return {{"kind", "refused"}, {"message", error.what()}};
+    }
+  }
+
   // The observation of a scenario. Throws Unsupported, BadRequest, what `refuses` calls a refusal, or
   // anything else.
   Json run(const Json& scenario) {
@@ -1079,7 +1095,7 @@ class Runner {
   Json error_of(const std::exception& error) {
     if (dynamic_cast<const Unsupported*>(&error)) throw;
     const bool model = dynamic_cast<const PrepareFailed*>(&error);
-    const char* kind = model ? "model" : impl_.refuses(error) ? "refused" : "internal";
+    const char* kind = model ? "model" : refused(error) ? "refused" : "internal";
     return {{"kind", kind}, {"message", error.what()}};
   }
 
@@ -1450,6 +1466,78 @@ class Runner {
   Info info_;
 };
 
+// ================================================================ vectors
+
+// One vector file: a scenario with the answer that is right in some dialects. For your own test runner.
+struct Vector {
+  std::string id;
+  Json dialects, needs, scenario, expected;
+
+  // Every vector in a folder such as goldens/vectors.
+  static std::vector<Vector> all(const std::filesystem::path& folder) {
+    std::vector<Vector> vectors;
+    for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+      if (file.path().extension() != ".json") continue;
+      std::ifstream stream(file.path());
+      const Json data = Json::parse(stream);
+      const Json needs = data.value("needs", Json::array());
+      vectors.push_back(
+          {data.at("id"), data.at("dialects"), needs, data.at("scenario"), data.at("expected")});
+    }
+    return vectors;
+  }
+
+  // Whether it holds for the dialect, and asks for nothing that is not declared.
+  bool applies_to(const Info& info) const {
+    if (std::find(dialects.begin(), dialects.end(), info.dialect) == dialects.end()) return false;
+    return std::all_of(needs.begin(), needs.end(), [&](const Json& need) { return meets(info, need); });
+  }
+
+  // Where an answer is not the expected one; empty when it is. Texts, times, spare capacity and the number of
+  // looks at layers are not compared.
+  std::string difference(const Json& answer) const { return first_difference("answer", expected, answer); }
+
+ private:
+  static bool meets(const Info& info, const std::string& need) {
+    const Capabilities& can = info.capabilities;
+    const auto colon = need.find(':');
+    const std::string sort = need.substr(0, colon), name = need.substr(colon + 1);
+    const auto among = [](const auto& all, const auto& one) {
+      return std::find(all.begin(), all.end(), one) != all.end();
+    };
+    if (sort == "bits") return among(can.bits, std::stoll(name));
+    return among(sort == "kind"    ? can.kinds
+                 : sort == "layer" ? can.layers
+                 : sort == "dtype" ? can.dtypes
+                                   : can.features,
+                 name);
+  }
+
+  static std::string first_difference(const std::string& where, const Json& wanted, const Json& given) {
+    if (wanted.is_object() && given.is_object()) {
+      Json names = wanted;
+      names.update(given);
+      for (const auto& item : names.items()) {
+        const std::string& name = item.key();
+        if (name == "message" || name == "nbytes" || name == "prefill_times" || name == "accesses") continue;
+        const std::string inside = first_difference(where + "." + name, wanted.value(name, Json()),
+                                                    given.value(name, Json()));  // absent is null
+        if (!inside.empty()) return inside;
+      }
+      return "";
+    }
+    if (wanted.is_array() && given.is_array() && wanted.size() == given.size()) {
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        const std::string inside =
+            first_difference(where + "[" + std::to_string(i) + "]", wanted[i], given[i]);
+        if (!inside.empty()) return inside;
+      }
+      return "";
+    }
+    return wanted == given ? "" : where + " is " + given.dump() + ", expected " + wanted.dump();
+  }
+};
+
 // ================================================================ the wire
 
 // Answers requests, one JSON object a line. `answer` takes a line and gives the line that answers it.
@@ -1477,7 +1565,7 @@ class Server {
     } catch (const Json::exception& error) {  // a field of another type than the schema says
       return failure(id, BAD_PARAMS, "protocol", error.what());
     } catch (const std::exception& error) {
-      if (impl_.refuses(error)) return failure(id, REFUSED, "refused", error.what());
+      if (runner_.refused(error)) return failure(id, REFUSED, "refused", error.what());
       return failure(id, INTERNAL, "internal", error.what());
     }
   }

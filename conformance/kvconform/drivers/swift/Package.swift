@@ -3,6 +3,7 @@ import PackageDescription
 
 let package = Package(
     name: "KvConformDriver",
+    platforms: [.macOS(.v13)],
     products: [
         .executable(name: "driver", targets: ["ExampleDriver"]),
         .library(name: "KvConformKit", targets: ["KvConformKit"]),
@@ -10,5 +11,6 @@ let package = Package(
     targets: [
         .target(name: "KvConformKit"),
         .executableTarget(name: "ExampleDriver", dependencies: ["KvConformKit"]),
+        .testTarget(name: "VectorTests", dependencies: ["ExampleDriver", "KvConformKit"]),
     ]
 )
