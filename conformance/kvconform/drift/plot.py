@@ -183,10 +183,10 @@ def _legend(top: int) -> Iterator[str]:
         yield rect(x, top, 22, CELL, colour, stroke="#c4ccd4")
         yield text(label, x + 28, top + 12, size=12, colour=QUIET)
         x += 88
-    yield rect(x + 16, top, 22, CELL, SHADES[1][1]) + rect(x + 16, top, 22, 5, DIFFERENT)
-    yield text("another token is most likely", x + 44, top + 12, size=12, colour=QUIET)
-    yield rect(x + 222, top + 7, 22, 3, SAME)
-    yield text("answer unchanged so far", x + 250, top + 12, size=12, colour=QUIET)
+    yield rect(x + 34, top, 22, CELL, SHADES[1][1]) + rect(x + 34, top, 22, 5, DIFFERENT)
+    yield text("another token is most likely", x + 62, top + 12, size=12, colour=QUIET)
+    yield rect(x + 250, top + 7, 22, 3, SAME)
+    yield text("answer unchanged so far", x + 278, top + 12, size=12, colour=QUIET)
 
 
 # ---------------------------------------------------------------- SVG
