@@ -11,7 +11,7 @@ from syrupy.location import PyTestLocation
 from . import compare
 from .document import VECTOR, Vector
 from .formatting import compact_data, json_text
-from .library import goldens_folder
+from .library import commit_id, goldens_folder
 from .recording import reference_context
 
 
@@ -32,6 +32,7 @@ class VectorFiles(SingleFileSnapshotExtension):
         path = Path(snapshot_location)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
+        commit_id(path.stem)
 
     def matches(self, *, serialized_data: Any, snapshot_data: Any) -> bool:
         """The same vector: everything alike but the wording of messages."""

@@ -12,10 +12,12 @@ from pydantic import ValidationError
 from ..errors import UserError
 from .document import VECTOR, Vector
 
+PACKAGE = Path(__file__).parents[1]
+"""The installed package, or its folder in a checkout."""
 
-def goldens_folder() -> Path:
+
+def goldens_folder(package: Path = PACKAGE) -> Path:
     """The folder ``goldens``: inside the installed package, or at the top of a checkout."""
-    package = Path(__file__).parents[1]
     for folder in (package / "goldens", package.parents[1] / "goldens"):
         if (folder / "vectors").is_dir():
             return folder
@@ -43,6 +45,21 @@ def read_vector(path: Path) -> Vector:
         raise UserError(
             f"vector file {path}: cannot be read: {error.strerror}. Give an existing file."
         ) from None
+
+
+def committed_ids() -> tuple[str, ...]:
+    """The ids that exist for good (``goldens/vectors/ids.txt``)."""
+    return tuple(_ids_file().read_text(encoding="utf-8").split())
+
+
+def commit_id(name: str) -> None:
+    """Add an id to those that exist for good."""
+    known = set(committed_ids()) if _ids_file().exists() else set[str]()
+    _ids_file().write_text("\n".join(sorted(known | {name})) + "\n", encoding="utf-8")
+
+
+def _ids_file() -> Path:
+    return goldens_folder() / "vectors" / "ids.txt"
 
 
 def vector_ids() -> tuple[str, ...]:

@@ -25,7 +25,9 @@ from .source.words import Source
 def recorded(source: Source) -> tuple[Vector, ...]:
     """The vectors of a source, one for each group of dialects that answer alike."""
     groups: list[tuple[Observation, list[str]]] = []
-    for name, answer in _answers(source):
+    # Who has most concepts comes first: what others lack is taken out when they are compared with it.
+    answers = sorted(_answers(source), key=lambda pair: -len(_features(pair[0])))
+    for name, answer in answers:
         context = reference_context(name)
         for expected, names in groups:
             if same(context, source.scenario, expected, answer):
@@ -33,7 +35,16 @@ def recorded(source: Source) -> tuple[Vector, ...]:
                 break
         else:
             groups.append((answer, [name]))
-    return tuple(_vector(source, expected, names) for expected, names in groups)
+    vectors = [_vector(source, expected, sorted(names, key=_place)) for expected, names in groups]
+    return tuple(sorted(vectors, key=lambda vector: _place(vector.dialects[0])))
+
+
+def _features(dialect: str) -> tuple[str, ...]:
+    return reference_context(dialect).info.capabilities.features
+
+
+def _place(dialect: str) -> int:
+    return list(DIALECTS).index(dialect)
 
 
 def reference_context(dialect: str) -> Context:

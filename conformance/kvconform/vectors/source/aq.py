@@ -170,16 +170,16 @@ ROWS = (
 REFUSED = tuple(
     vector(f"aq-refused-{name}", ids, comment, scenario)
     for name, ids, comment, scenario in (
-        ("7-bits", "MQ-14", "7 bits are packed somehow", quantize(RAMP, bits=7)),
+        ("7-bits", "AQ-1 MQ-14", "7 bits are packed somehow", quantize(RAMP, bits=7)),
         (
             "group-16",
-            "GS-5",
+            "AQ-1 GS-5",
             "a group size that is not supported is used",
             quantize(RAMP, bits=4, group_size=16),
         ),
         (
             "group-64-of-96",
-            "GS-5",
+            "AQ-1 GS-5",
             "a group size that leaves a remainder is used",
             quantize(RAMP * 3, bits=4, group_size=64),
         ),

@@ -124,7 +124,7 @@ WITHOUT_DIMS = tuple(
         f"gs-layer-{name}",
         "GS-10 HD-1",
         comment,
-        resolve_layer(64, layer),
+        resolve_layer(32, layer),
         dialects=NEAREST,
     )
     for name, layer, comment in (

@@ -16,10 +16,12 @@ from .words import (
     Source,
     Z,
     append,
+    cache,
     container,
     free,
     iterate,
     mq,
+    op,
     turn,
     vector,
 )
@@ -266,7 +268,7 @@ AFTERWARDS = (
         "mq-source-frozen-caller-list",
         "MQ-6",
         "the old object is mutated where the list is updated in place",
-        free(S(3, 32), steps=[mq(4, 32)], observe={"content": True}),
+        free(S(2, 32), S(3, 32), steps=[mq(4, 32)], observe={"content": True}),
         dialects=EXACT,
     ),
     vector(
@@ -316,6 +318,12 @@ AFTERWARDS = (
         free(E, steps=[mq(7), append(1)]),
         dialects="proposal mlx-lm mlx-lm-0.29",
         reports="O10",
+    ),
+    vector(
+        "mq-bad-bits-convert",
+        "MQ-14",
+        "a direct conversion takes bits that cannot be packed",
+        cache(S(5), op("convert", bits=7), op("append", rows=1)),
     ),
     vector(
         "mq-bad-bits-then-good",

@@ -74,18 +74,6 @@ CONVERTING = (
         reports="mlx-swift-lm#451",
     ),
     vector(
-        "qc-convert-bad-bits",
-        "MQ-14",
-        "a direct conversion takes bits that cannot be packed",
-        cache(S(5), op("convert", bits=7), op("append", rows=1)),
-    ),
-    vector(
-        "qc-convert-others",
-        "QP-1 MQ-12",
-        "a cache that is quantized already is quantized once more",
-        cache(Q(5), op("convert", bits=8, group_size=32)),
-    ),
-    vector(
         "qc-plain-append-after-conversion",
         "QC-2 RF-1",
         "the first write after a conversion traps, because it takes the way of a plain cache",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .words import C, E, L, M, Q, S, append, container, free, mq, vector
+from .words import C, E, L, M, Q, S, append, cache, container, free, mq, op, vector
 
 VECTORS = (
     vector(
@@ -17,6 +17,12 @@ VECTORS = (
         "QP-1 MQ-3 MQ-4",
         "a quantized, recurrent or composite layer is converted, replaced or moved",
         free(Q(5, 32, 8), M, S(5), L(M, S(5)), steps=[mq()]),
+    ),
+    vector(
+        "qp-convert-quantized",
+        "QP-1 MQ-12",
+        "a cache that is quantized already is quantized once more",
+        cache(Q(5), op("convert", bits=8, group_size=32)),
     ),
     vector(
         "qp-asking-changes-nothing",

@@ -19,7 +19,7 @@ VECTORS = (
         "th-empty-at-zero",
         "TH-2 MQ-8",
         "whether an empty layer is over a line at 0 differs from what is declared",
-        free(E, steps=[mq(), append(1), mq()]),
+        container(E, steps=[mq(), append(1), mq()]),
     ),
     vector(
         "th-negative-start",
