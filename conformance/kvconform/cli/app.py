@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import catalogue, check, drift, exhaustive, model, power, replay, report, run, vectors, wire
+from . import catalogue, check, driver, drift, exhaustive, model, power, replay, report, run, vectors, wire
 
 app = typer.Typer(
     name="kvconform",
@@ -47,3 +47,4 @@ app.command()(exhaustive.exhaustive)
 app.command()(wire.serve)
 app.command()(wire.record)
 app.add_typer(vectors.app, name="vectors")
+app.add_typer(driver.app, name="driver")

@@ -10,7 +10,9 @@ cd "$(dirname "$0")"
 [ $# -gt 0 ] || set -- build --release
 folder=/usr/share/cargo/registry
 if [ "${KVCONFORM_CRATES:-debian}" = debian ] && ls "$folder"/serde_json-* >/dev/null 2>&1; then
-    exec cargo --config 'source.crates-io.replace-with = "debian"' \
+    command=$1
+    shift
+    exec cargo "$command" --config 'source.crates-io.replace-with = "debian"' \
         --config "source.debian.directory = \"$folder\"" "$@"
 fi
 exec cargo "$@"

@@ -253,8 +253,22 @@ export class Implementation<Cache, Container, Iterator> {
   prefillTime(iterator: Iterator): number | null;
 }
 
-/** The observation of a scenario (decoded JSON in, JSON-ready data out): for tests that read vectors. */
-export function runScenario<C, T, I>(implementation: Implementation<C, T, I>, scenario: unknown): any;
+/** The observation of a scenario, a refusal included: for tests that read vectors. */
+export function answer<C, T, I>(implementation: Implementation<C, T, I>, scenario: unknown): any;
+/** A scenario, the answer that is expected, and for whom it holds. */
+export class Vector {
+  constructor(data: unknown);
+  readonly id: string;
+  readonly comment: string;
+  readonly scenario: any;
+  readonly expected: any;
+  /** Every vector in a folder such as goldens/vectors. */
+  static all(folder: string): Vector[];
+  /** Whether it holds for the dialect, and asks for nothing that is not declared. */
+  appliesTo(info: Info): boolean;
+  /** Where an answer is not the expected one; null when it is. Texts, times and spare capacity are not compared. */
+  difference(answer: unknown): string | null;
+}
 /** Answers requests on stdin until `shutdown`. `console` goes to stderr. */
 export function serve<C, T, I>(implementation: Implementation<C, T, I>): Promise<void>;
 export class Server {

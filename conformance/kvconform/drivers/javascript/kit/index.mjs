@@ -3,6 +3,7 @@
 
 export { PrepareFailed, Refused, Unsupported } from './errors.mjs';
 export { Implementation, Look } from './implementation.mjs';
-export { runScenario } from './run.mjs';
+export { answer } from './run.mjs';
 export { Tensor } from './tensor.mjs';
+export { Vector } from './vector.mjs';
 export { serve, Server } from './wire.mjs';

@@ -3,7 +3,7 @@
 
 import { runCache } from './cache.mjs';
 import { runContainer } from './container.mjs';
-import { Unsupported } from './errors.mjs';
+import { Refused, textOf, Unsupported } from './errors.mjs';
 import { runIterate } from './iterate.mjs';
 import { runQuantize, runResolve } from './numbers.mjs';
 import { readScenario } from './scenario.mjs';
@@ -33,4 +33,19 @@ export function runScenario(impl, scenario) {
     throw new Unsupported(`this driver answers no ${read.kind} scenarios`);
   }
   return KINDS[read.kind](impl, read);
+}
+
+/**
+ * The observation of a scenario, a refusal included: for tests that read vectors.
+ * @param {Impl} impl
+ * @param {any} scenario
+ * @returns {any}
+ */
+export function answer(impl, scenario) {
+  try {
+    return runScenario(impl, scenario);
+  } catch (error) {
+    if (!impl.refuses(error) && !(error instanceof Refused)) throw error;
+    return { kind: 'refused', message: textOf(error) };
+  }
 }

@@ -19,8 +19,8 @@ use crate::example::rows::{Shape, StoredRow, WrittenBlock};
 use crate::example::sampling::{GenerateParameters, Parameters, Processor, Sampler};
 use crate::example::storage;
 use crate::kit::{
-    self, Answer, Built, Capabilities, Content, Exported, Failure, FreePass, Implementation, Info, Kind, List, Look,
-    Model, Observe, Packed, Request, Tensor,
+    self, Answer, Built, Capabilities, Content, Exported, Failure, FreePass, Implementation, Info, Kind,
+    List, Look, Model, Observe, Packed, Request, Tensor,
 };
 
 /// What the kit makes of the example's errors.
@@ -87,8 +87,9 @@ impl Implementation for Driver {
         let dtype = DType::named(&tensor.dtype)?;
         let values = dtype.decode(&tensor.bytes);
         let row = |index: i64| &values[(index * dim) as usize..((index + 1) * dim) as usize];
-        let rows: Vec<StoredRow> =
-            (0..count).map(|index| quantize_row(row(index), bits, group_size, dtype)).collect::<Result<_, _>>()?;
+        let rows: Vec<StoredRow> = (0..count)
+            .map(|index| quantize_row(row(index), bits, group_size, dtype))
+            .collect::<Result<_, _>>()?;
         Ok(packed(&rows, &[count], dim, (bits, group_size), dtype))
     }
 
@@ -132,7 +133,10 @@ impl Implementation for Driver {
 
     fn convert(&self, cache: &Layer, bits: i64, group_size: i64) -> Answer<Layer> {
         if !policy::is_quantizable(cache) {
-            return Err(Failure::Refused(format!("a {} cache is not quantizable. QP-1", cache.look().kind())));
+            return Err(Failure::Refused(format!(
+                "a {} cache is not quantizable. QP-1",
+                cache.look().kind()
+            )));
         }
         Ok(Layer::new(cache.look().to_quantized(bits, group_size)?))
     }
@@ -173,7 +177,13 @@ impl Implementation for Driver {
 
     // ---- the pass
 
-    fn free_pass(&self, list: &List<Layer>, bits: Option<i64>, group_size: i64, start: i64) -> Answer<FreePass<Layer>> {
+    fn free_pass(
+        &self,
+        list: &List<Layer>,
+        bits: Option<i64>,
+        group_size: i64,
+        start: i64,
+    ) -> Answer<FreePass<Layer>> {
         let triggered = policy::maybe_quantize(&mut list.borrow_mut(), bits, group_size, start)?;
         Ok(FreePass { returned: Some(triggered), list: None })
     }

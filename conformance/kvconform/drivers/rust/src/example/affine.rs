@@ -81,7 +81,9 @@ pub fn pack_codes(codes: &[u8], bits: usize) -> Vec<u8> {
 pub fn check_parameters(length: i64, bits: i64, group_size: i64) -> Result<()> {
     check_bits(bits)?;
     if !SUPPORTED_GROUP_SIZES.contains(&group_size) {
-        return invalid(format!("group size {group_size} is not supported; use one of {SUPPORTED_GROUP_SIZES:?}"));
+        return invalid(format!(
+            "group size {group_size} is not supported; use one of {SUPPORTED_GROUP_SIZES:?}"
+        ));
     }
     if length % group_size != 0 {
         return invalid(format!("group size {group_size} does not divide a row of {length} values"));

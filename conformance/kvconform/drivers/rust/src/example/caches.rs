@@ -67,12 +67,21 @@ pub enum Cache {
 pub enum Design {
     Plain,
     /// Can drop its front: then holds the newest `size` rows, at absolute positions (KC-3).
-    Chunked { size: i64 },
+    Chunked {
+        size: i64,
+    },
     /// Keeps its first `keep` rows and the newest, `max_size` in all, in an order of its own (KC-2). `oldest` is the
     /// index of the row that the next overwrite hits.
-    Rotating { max_size: i64, keep: i64, oldest: i64 },
+    Rotating {
+        max_size: i64,
+        keep: i64,
+        oldest: i64,
+    },
     /// Made empty it has the requested group size until the first write brings the head dims.
-    Quantized { bits: i64, group_size: i64 },
+    Quantized {
+        bits: i64,
+        group_size: i64,
+    },
 }
 
 impl Cache {
@@ -293,7 +302,8 @@ impl RowCache {
                 return invalid("rows of another shape are in the cache; write the same shape");
             }
             (None, Design::Quantized { group_size, .. }) => {
-                let none = || Error::Invalid(format!("no group size divides the head dims of {shape:?}. GS-2"));
+                let none =
+                    || Error::Invalid(format!("no group size divides the head dims of {shape:?}. GS-2"));
                 *group_size =
                     resolve_group_size(*group_size, shape.key_dim, shape.value_dim)?.ok_or_else(none)?;
             }
@@ -317,7 +327,9 @@ impl RowCache {
         let mut result = RowCache::new(Design::Quantized { bits, group_size })?;
         let Some(shape) = self.shape else { return Ok(result) };
         if self.rows() != self.offset {
-            return invalid("the cache holds fewer rows than were written and cannot be quantized; keep it. QP-2");
+            return invalid(
+                "the cache holds fewer rows than were written and cannot be quantized; keep it. QP-2",
+            );
         }
         result.take_shape(shape)?;
         let unquantized = |block: &Rc<dyn Block>| Rc::clone(block.source().unwrap_or(block));

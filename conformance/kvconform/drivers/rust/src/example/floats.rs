@@ -49,9 +49,10 @@ impl DType {
     pub fn decode(self, bytes: &[u8]) -> Vec<f32> {
         let half = |two: &[u8]| u16::from_le_bytes([two[0], two[1]]);
         match self {
-            DType::Float32 => {
-                bytes.chunks_exact(4).map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]])).collect()
-            }
+            DType::Float32 => bytes
+                .chunks_exact(4)
+                .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
+                .collect(),
             DType::Float16 => bytes.chunks_exact(2).map(|two| from_float16(half(two))).collect(),
             DType::Bfloat16 => {
                 bytes.chunks_exact(2).map(|two| f32::from_bits(u32::from(half(two)) << 16)).collect()

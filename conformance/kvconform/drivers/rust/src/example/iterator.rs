@@ -137,7 +137,9 @@ impl TokenIterator {
         let layers = self.container.borrow().layers().to_vec();
         match self.model.prepare(prompt, &layers, self.parameters.prefill_step)? {
             Prepared::Result(result) => Ok(self.sample(&result.logits)), // PR-4 `bare`: no call, no pass, no state
-            Prepared::Tokens(tokens) if tokens.is_empty() => invalid("the prefill left no tokens and no logits. PR-5"),
+            Prepared::Tokens(tokens) if tokens.is_empty() => {
+                invalid("the prefill left no tokens and no logits. PR-5")
+            }
             Prepared::Tokens(tokens) => self.step(&tokens), // PR-3
         }
     }

@@ -73,12 +73,7 @@ pub fn plan_pass(
 }
 
 /// The free pass, without memory, on the list itself; whether it triggered (MQ-15).
-pub fn maybe_quantize(
-    list: &mut Vec<Layer>,
-    bits: Option<i64>,
-    group_size: i64,
-    start: i64,
-) -> Result<bool> {
+pub fn maybe_quantize(list: &mut Vec<Layer>, bits: Option<i64>, group_size: i64, start: i64) -> Result<bool> {
     let plan = plan_pass(list, bits, group_size, start)?;
     let triggered = plan.is_some();
     if let Some(layers) = plan {

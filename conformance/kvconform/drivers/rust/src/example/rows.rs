@@ -83,7 +83,8 @@ impl QuantizedBlock {
 
     fn quantize(&self, role: usize, head: i64, index: i64) -> StoredRow {
         let values = self.dtype.decode(&self.source.row(role, head, index).data);
-        quantize_row(&values, self.bits, self.group_size, self.dtype).expect("checked when the cache was made")
+        quantize_row(&values, self.bits, self.group_size, self.dtype)
+            .expect("checked when the cache was made")
     }
 }
 

@@ -30,7 +30,10 @@ struct Record {
 }
 
 /// One record for the fresh cache, then one per operation.
-pub fn run_cache<I: Implementation>(implementation: &Rc<I>, scenario: CacheScenario) -> Answer<CacheObservation> {
+pub fn run_cache<I: Implementation>(
+    implementation: &Rc<I>,
+    scenario: CacheScenario,
+) -> Answer<CacheObservation> {
     let mut layers = [scenario.layer];
     number_layers(&mut layers);
     let first = build(&**implementation, &layers[0])?;

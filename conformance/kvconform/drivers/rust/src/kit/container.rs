@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::failure::{guarded, Answer, Failure};
 use super::interface::{Implementation, List};
 use super::layers::{build_all, glance, write_rows};
-use super::looks::{Holders, Registry, View};
+use super::looks::{Holders, Lists, Registry, View};
 use super::model::ScriptedModel;
 use super::prefill::Plan;
 use super::run::{step_error, StepError};
@@ -132,7 +132,9 @@ impl<I: Implementation> Bench<I> {
         let name = if through == Through::Caller { "caller" } else { "container" };
         let lists = self.holding.lists(&self.implementation)?;
         let found = lists.into_iter().find(|(holder, _)| *holder == name);
-        let why = || Failure::Unsupported(format!("there is no {name} with a list here: the model was asked for one"));
+        let why = || {
+            Failure::Unsupported(format!("there is no {name} with a list here: the model was asked for one"))
+        };
         found.map(|(_, list)| list).ok_or_else(why)
     }
 
@@ -170,8 +172,7 @@ impl<I: Implementation> Working<I> {
 }
 
 impl<I: Implementation> Holding<I> {
-    /// Each holder's current list, in the order in which new objects are numbered.
-    fn lists(&self, implementation: &I) -> Answer<Vec<(&'static str, Vec<I::Cache>)>> {
+    fn lists(&self, implementation: &I) -> Answer<Lists<I::Cache>> {
         let working = self.working.layers(implementation)?;
         let mut lists = vec![("container", working.clone()), ("alias", working)];
         if let Some(caller) = &self.caller {
@@ -184,7 +185,13 @@ impl<I: Implementation> Holding<I> {
     }
 
     /// What the pass answers; none where it answers nothing.
-    fn run_pass(&mut self, implementation: &I, bits: Option<i64>, group_size: i64, start: i64) -> Answer<Option<bool>> {
+    fn run_pass(
+        &mut self,
+        implementation: &I,
+        bits: Option<i64>,
+        group_size: i64,
+        start: i64,
+    ) -> Answer<Option<bool>> {
         match &mut self.working {
             Working::Container(container) => {
                 implementation.container_pass(container, bits, group_size, start)?;

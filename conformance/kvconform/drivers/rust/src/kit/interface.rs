@@ -116,7 +116,11 @@ pub trait Implementation: Sized + 'static {
         no("container")
     }
     /// A container over the list that the model makes: ask it with `model.new_cache()`.
-    fn make_container_from_model(&self, _model: &dyn Model<Self::Cache>, _built: Built) -> Answer<Self::Container> {
+    fn make_container_from_model(
+        &self,
+        _model: &dyn Model<Self::Cache>,
+        _built: Built,
+    ) -> Answer<Self::Container> {
         no("container over a model's list")
     }
     fn layers(&self, _container: &Self::Container) -> Answer<Vec<Self::Cache>> {

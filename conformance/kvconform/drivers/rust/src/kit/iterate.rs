@@ -9,7 +9,7 @@ use super::arithmetic::prompt_tokens;
 use super::failure::{guarded, Answer, Failure};
 use super::interface::{Implementation, List, Request};
 use super::layers::build_all;
-use super::looks::{Holders, Registry, View};
+use super::looks::{Holders, Lists, Registry, View};
 use super::model::{Event, Model, ScriptedModel};
 use super::players::{BoostProcessor, ExtremeSampler, Logged};
 use super::prefill::plan_of;
@@ -89,10 +89,11 @@ impl<I: Implementation> Bench<I> {
             self.passed_list = self.caller.clone().or_else(|| self.model.answered.borrow().clone());
             self.passed_container = None;
         }
-        let mut player = Player { iterator: None, times: None };
+        let mut player = Player { iterator: None, first_time: None };
         let outcome = guarded(|| self.take_turn(turn, &mut player));
         let error = outcome.err().map(step_error).transpose()?;
-        let (count, prefill_times) = player.report(&self.implementation)?;
+        let count = player.count(&self.implementation)?;
+        let prefill_times = player.prefill_times(&self.implementation)?;
         let trace = self.model.trace().take();
         let holders = self.registry.meet_holders(self.lists(player.iterator.as_ref())?)?;
         Ok(Record { error, trace, count, prefill_times, holders, objects: self.registry.views()? })
@@ -100,12 +101,14 @@ impl<I: Implementation> Bench<I> {
 
     fn take_turn(&mut self, turn: &Turn, player: &mut Player<I>) -> Answer<()> {
         if self.lazy && turn.nexts == 0 {
-            return Err(Failure::Unsupported("construction runs no prefill here; ask for a token".to_string()));
+            return Err(Failure::Unsupported(
+                "construction runs no prefill here; ask for a token".to_string(),
+            ));
         }
         let logged = Logged::new(&self.implementation, &self.model, self.passed_container.clone());
         let iterator = self.implementation.make_iterator(self.request(turn, &logged))?;
         let iterator = player.iterator.insert(iterator);
-        player.times = self.implementation.prefill_time(iterator)?;
+        player.first_time = self.implementation.prefill_time(iterator)?;
         if self.passed_container.is_none() {
             self.kept = Some(self.implementation.container_of(iterator)?);
         }
@@ -146,8 +149,7 @@ impl<I: Implementation> Bench<I> {
         }
     }
 
-    /// Each holder's current list, in the order in which new objects are numbered.
-    fn lists(&self, iterator: Option<&I::Iterator>) -> Answer<Vec<(&'static str, Vec<I::Cache>)>> {
+    fn lists(&self, iterator: Option<&I::Iterator>) -> Answer<Lists<I::Cache>> {
         let mut lists = Vec::new();
         if let Some(kept) = &self.kept {
             let alias = self.implementation.layers(kept)?;
@@ -174,13 +176,17 @@ fn only_two(parameters: &Parameters) -> Parameters {
 /// The iterator of one turn, once it was built, and its prefill time then.
 struct Player<I: Implementation> {
     iterator: Option<I::Iterator>,
-    times: Option<f64>,
+    first_time: Option<f64>,
 }
 
 impl<I: Implementation> Player<I> {
-    fn report(&self, implementation: &I) -> Answer<(Option<i64>, Option<(f64, f64)>)> {
-        let Some(iterator) = &self.iterator else { return Ok((None, None)) };
-        let last = implementation.prefill_time(iterator)?;
-        Ok((implementation.count(iterator)?, self.times.zip(last)))
+    fn count(&self, implementation: &I) -> Answer<Option<i64>> {
+        self.iterator.as_ref().map_or(Ok(None), |iterator| implementation.count(iterator))
+    }
+
+    /// After construction, and now.
+    fn prefill_times(&self, implementation: &I) -> Answer<Option<(f64, f64)>> {
+        let Some(iterator) = &self.iterator else { return Ok(None) };
+        Ok(self.first_time.zip(implementation.prefill_time(iterator)?))
     }
 }

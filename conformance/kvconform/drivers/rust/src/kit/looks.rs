@@ -13,6 +13,9 @@ use super::scenario::Observe;
 /// What every holder lists, by its name.
 pub type Holders = BTreeMap<&'static str, Vec<usize>>;
 
+/// Every holder's current list, in the order in which new objects are numbered.
+pub type Lists<Cache> = Vec<(&'static str, Vec<Cache>)>;
+
 /// One look on the wire.
 #[derive(Debug, Serialize)]
 pub struct View {
@@ -111,7 +114,7 @@ impl<I: Implementation> Registry<I> {
     }
 
     /// Every holder's layers by number; new objects are numbered in the order of the holders.
-    pub fn meet_holders(&mut self, lists: Vec<(&'static str, Vec<I::Cache>)>) -> Answer<Holders> {
+    pub fn meet_holders(&mut self, lists: Lists<I::Cache>) -> Answer<Holders> {
         lists.into_iter().map(|(name, list)| Ok((name, self.meet_all(&list)?))).collect()
     }
 

@@ -19,6 +19,7 @@ mod prefill;
 mod run;
 mod scenario;
 mod tensor;
+mod vector;
 mod wire;
 
 pub use failure::{Answer, Failure};
@@ -28,7 +29,8 @@ pub use interface::{
 pub use layers::Rows;
 pub use model::{Logits, Model, ModelResult, Prepared};
 pub use players::{Processor, Sampler};
-pub use run::{observation, Bad};
+pub use run::{answer, Bad};
 pub use scenario::{Built, Kind, Layer, Observe, Parameters};
 pub use tensor::Tensor;
+pub use vector::Vector;
 pub use wire::{serve, Server};

@@ -118,7 +118,13 @@ pub struct ScriptedModel<I: Implementation> {
 
 impl<I: Implementation> ScriptedModel<I> {
     /// `list` holds the objects built from the scenario's layers.
-    pub fn new(implementation: &Rc<I>, layers: &[Layer], list: &[I::Cache], script: Script, plan: Plan) -> Self {
+    pub fn new(
+        implementation: &Rc<I>,
+        layers: &[Layer],
+        list: &[I::Cache],
+        script: Script,
+        plan: Plan,
+    ) -> Self {
         ScriptedModel {
             implementation: Rc::clone(implementation),
             layers: layers.to_vec(),
@@ -189,7 +195,12 @@ impl<I: Implementation> ScriptedModel<I> {
 }
 
 impl<I: Implementation> Model<I::Cache> for ScriptedModel<I> {
-    fn call(&self, tokens: &[Vec<i64>], cache: Option<&[I::Cache]>, state: Option<i64>) -> Answer<ModelResult> {
+    fn call(
+        &self,
+        tokens: &[Vec<i64>],
+        cache: Option<&[I::Cache]>,
+        state: Option<i64>,
+    ) -> Answer<ModelResult> {
         let [row] = tokens else {
             let why = format!("the model was called with {tokens:?}; a leading batch axis of 1 is due");
             return Err(Failure::Internal(why));

@@ -38,7 +38,9 @@ fn resolve_layer<I: Implementation>(implementation: &I, requested: i64, layer: L
     let head_dims = implementation.head_dims(&cache)?;
     let quantizable = implementation.is_quantizable(&cache)?;
     let group_size = match head_dims {
-        Some((key_dim, value_dim)) if quantizable => implementation.group_size(requested, key_dim, value_dim)?,
+        Some((key_dim, value_dim)) if quantizable => {
+            implementation.group_size(requested, key_dim, value_dim)?
+        }
         _ => None,
     };
     let compatible = quantizable && implementation.is_compatible(&cache)?; // HD-3: asked of quantizable layers only
@@ -48,7 +50,10 @@ fn resolve_layer<I: Implementation>(implementation: &I, requested: i64, layer: L
 pub fn run_quantize<I: Implementation>(implementation: &I, scenario: Quantize) -> Answer<Packed> {
     let Quantize { tensor, bits, group_size, .. } = scenario;
     if tensor.shape.len() != 2 {
-        return Err(Failure::Refused(format!("a tensor of shape {:?} is not 2-d; give [rows, dim]", tensor.shape)));
+        return Err(Failure::Refused(format!(
+            "a tensor of shape {:?} is not 2-d; give [rows, dim]",
+            tensor.shape
+        )));
     }
     if !tensor.is_whole() {
         return Err(Failure::refused("the tensor's data does not fill its shape"));

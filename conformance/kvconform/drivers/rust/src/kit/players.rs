@@ -72,7 +72,11 @@ pub struct Logged<I: Implementation> {
 }
 
 impl<I: Implementation> Logged<I> {
-    pub fn new(implementation: &Rc<I>, model: &Rc<ScriptedModel<I>>, container: Option<I::Container>) -> Rc<Self> {
+    pub fn new(
+        implementation: &Rc<I>,
+        model: &Rc<ScriptedModel<I>>,
+        container: Option<I::Container>,
+    ) -> Rc<Self> {
         Rc::new(Logged {
             implementation: Rc::clone(implementation),
             model: Rc::clone(model),

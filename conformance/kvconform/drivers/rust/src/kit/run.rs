@@ -56,10 +56,10 @@ pub fn run_scenario<I: Implementation>(implementation: &Rc<I>, data: Value) -> R
     if !implementation.info().capabilities.kinds.contains(&kind) {
         return Err(Bad::Failure(Failure::Unsupported(format!("this driver answers no {kind} scenarios"))));
     }
-    guarded(|| answer(implementation, scenario)).map_err(Bad::Failure)
+    guarded(|| run_kind(implementation, scenario)).map_err(Bad::Failure)
 }
 
-fn answer<I: Implementation>(implementation: &Rc<I>, scenario: Scenario) -> Answer<Observation> {
+fn run_kind<I: Implementation>(implementation: &Rc<I>, scenario: Scenario) -> Answer<Observation> {
     Ok(match scenario {
         Scenario::Resolve(scenario) => Observation::Resolve(run_resolve(&**implementation, scenario)?),
         Scenario::Quantize(scenario) => Observation::Quantize(run_quantize(&**implementation, scenario)?),
@@ -86,7 +86,7 @@ impl Scenario {
 }
 
 /// The observation of a scenario as JSON data, a refusal included: for tests that read vectors.
-pub fn observation<I: Implementation>(implementation: &Rc<I>, scenario: Value) -> Result<Value, Bad> {
+pub fn answer<I: Implementation>(implementation: &Rc<I>, scenario: Value) -> Result<Value, Bad> {
     match run_scenario(implementation, scenario) {
         Ok(observed) => Ok(serde_json::to_value(observed).expect("observations are JSON")),
         Err(Bad::Failure(Failure::Refused(message))) => {
