@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from functools import cache
 
 from kvconform_reference import affine, floats
 from kvconform_reference.dialect import DIALECTS
@@ -22,6 +23,7 @@ from .reports import REPORTS
 from .source.words import Source
 
 
+@cache
 def recorded(source: Source) -> tuple[Vector, ...]:
     """The vectors of a source, one for each group of dialects that answer alike."""
     groups: list[tuple[Observation, list[str]]] = []
@@ -47,6 +49,7 @@ def _place(dialect: str) -> int:
     return list(DIALECTS).index(dialect)
 
 
+@cache
 def reference_context(dialect: str) -> Context:
     """What the comparison knows of the reference in a dialect."""
     implementation: Implementation = reference.factory(dialect)  # pyright: ignore[reportAssignmentType]
