@@ -9,7 +9,7 @@ from . import projections
 from .checks import Context, Expect, Finding, Judge
 from .invariants.affine import accepts_exactly
 from .invariants.ledger import RowJudge
-from .observation import Observation
+from .observation import Observation, Refusal
 from .projections import Projection
 from .scenario import Scenario
 
@@ -59,6 +59,17 @@ def relation(statement: Callable[[Any, Any, Any], Iterable[Finding]]) -> Judge:
         return statement(scenario, observation, expect())
 
     return judge
+
+
+def or_refused(judge: Judge) -> Judge:
+    """Judges by ``judge``, but for refusals of the whole scenario: those are what is asked for."""
+
+    def judge_answers(
+        context: Context, scenario: Scenario, observation: Observation, expect: Expect
+    ) -> Iterable[Finding]:
+        return () if isinstance(observation, Refusal) else judge(context, scenario, observation, expect)
+
+    return judge_answers
 
 
 def all_of(*judges: Judge) -> Judge:

@@ -198,14 +198,14 @@ CASES = (
     ),
     Case(
         name="another group size than asked",
-        statement=building.quantized_as_asked,
+        statement=DECLARED(building.quantized_as_asked),
         scenario=made(turn(nexts=2, group_size=32, **BITS), layers=[WIDE]),
         wrong=change(event("call", 1), caches=["Q:64,4"]),
         says="a layer was quantized otherwise than the parameters ask",
     ),
     Case(
         name="an earlier start than asked",
-        statement=building.quantized_as_asked,
+        statement=DECLARED(building.quantized_as_asked),
         scenario=made(turn(nexts=3, start=2, **BITS), layers=[WIDE]),
         wrong=change(event("call", 1), caches=["Q:64,4"]),
         says="a layer was quantized otherwise than the parameters ask",

@@ -28,7 +28,7 @@ def _plain_lists(context: Context, *, most: int = 3) -> Any:
 
 def _sequences(context: Context, **options: Any) -> Any:
     return containers.step_sequences(
-        context, trims=False, starts=st.integers(0, 12), requests=st.sampled_from((64, 32)), **options
+        context, trims=False, starts=st.integers(0, 6), requests=st.sampled_from((64, 32)), **options
     )
 
 
@@ -96,12 +96,14 @@ def _caller_examples(context: Context) -> tuple[Scenario, ...]:
 
 
 def _latched(context: Context) -> Any:
-    lists = layers.lists(
-        layers.plain(layers.SMALL, st.just((128, 128))) | layers.empty() | layers.bystanders(context), most=3
+    """Built with bits or without; layers over the line, below it, and never written."""
+    wide = layers.plain(layers.FILLED, st.just((128, 128)))
+    lists = layers.with_one(wide, wide | layers.empty() | layers.bystanders(context), most=3)
+    steps = containers.step_sequences(
+        context, trims=False, starts=st.sampled_from((0, 1, 3, 6)), requests=st.sampled_from((64, 32))
     )
-    return st.sampled_from((Built(bits=4), Built(bits=8, group_size=32), Built())).flatmap(
-        lambda built: _in_container(context, lists, _sequences(context, most=4), built=built)
-    )
+    built = st.sampled_from((Built(bits=4), Built(bits=8, group_size=32), Built(bits=4), Built()))
+    return built.flatmap(lambda one: _in_container(context, lists, steps, built=one))
 
 
 def _latch_examples(context: Context) -> tuple[Scenario, ...]:

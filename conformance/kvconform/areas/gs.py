@@ -81,7 +81,7 @@ def _bad_dims(_context: Context) -> Any:
 
 def _passes(context: Context) -> Any:
     lists = layers.lists(layers.plain(layers.FILLED, numbers.head_dims()), most=2)
-    requests = numbers.usable_requests(context) | numbers.requests()
+    requests = numbers.asked_of_a_pass()
     return containers.one_pass(context, lists, group_size=requests)
 
 

@@ -30,7 +30,8 @@ CHECKS = (
         requirement="MQ-0",
         name="iterator",
         scenarios=made.bad_bits_iterators,
-        judge=judges.invariant(building.bits_refused_first),
+        judge=judges.or_refused(judges.invariant(building.bits_refused_first)),
+        judges_refusals=True,
         explicit=made.bad_bits_iterator,
         needs=("kind:iterate",),
         weight=0.5,
@@ -82,6 +83,7 @@ CHECKS = (
         name="offset",
         scenarios=made.any_convertible,
         judge=judges.invariant(passes.converted_offset),
+        explicit=made.dropped_rows,
     ),
     Check(
         requirement="MQ-5",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from ..checks import Finding
+from ..checks import Context, Finding
 from ..observation import (
     IterateObservation,
     NewCacheEvent,
@@ -150,19 +150,22 @@ def never_quantizes(scenario: IterateScenario, observation: IterateObservation) 
             )
 
 
-def quantized_as_asked(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
+def quantized_as_asked(
+    scenario: IterateScenario, observation: IterateObservation, context: Context
+) -> Iterator[Finding]:
     """IT-3: what is quantized has the parameters' bits and group size, and is past the parameters' start.
 
     For one plain layer whose dims every supported group size divides.
     """
     for seen in traces.whole_turns(scenario, observation):
         asked = seen.turn.parameters
+        start = 0 if context.dialect.threshold == "none" else asked.start
         for number, call in enumerate(traces.calls(seen.record.trace)):
             for cache, offset in zip(call.caches, call.offsets, strict=True):
                 if not cache.startswith("Q:"):
                     continue
-                expected = f"Q:{asked.group_size},{asked.bits} from offset {asked.start} on"
-                if cache != f"Q:{asked.group_size},{asked.bits}" or (offset or 0) < asked.start:
+                expected = f"Q:{asked.group_size},{asked.bits} from offset {start} on"
+                if cache != f"Q:{asked.group_size},{asked.bits}" or (offset or 0) < start:
                     what = "a layer was quantized otherwise than the parameters ask"
                     yield traces.finding(
                         what, seen, expected, f"{cache} at offset {offset}", at=f", call {number}"

@@ -62,12 +62,11 @@ def trimmed_to_zero(dims: SearchStrategy[numbers.Dims] | None = None) -> SearchS
 def rotating(lengths: Lengths = SMALL) -> SearchStrategy[Layer]:
     """Rotating layers, before and after their window is full, filled at once or row by row."""
     return st.builds(
-        lambda length, max_size, keep, singly: RotatingLayer(
-            length=length, max_size=max_size, keep=min(keep, max_size - 1), singly=singly
+        lambda length, window, singly: RotatingLayer(
+            length=length, max_size=window[0], keep=window[1], singly=singly
         ),
         lengths,
-        st.sampled_from((16, 4, 8, 1)),
-        st.sampled_from((0, 0, 1, 4)),
+        st.sampled_from(((16, 0), (4, 0), (8, 0), (4, 1), (8, 4), (16, 4), (1, 0))),
         st.booleans(),
     )
 
