@@ -56,9 +56,7 @@ class Bench {
     /** @type {Record<string, any>} */
     const outcome = { trace };
     try {
-      player.build(this.request(turn, player), turn.nexts);
-      this.handOver(player.iterator);
-      player.ask(turn.nexts);
+      player.play(this.request(turn, player), turn.nexts, () => this.handOver(player.iterator));
     } catch (error) {
       outcome.error = stepError(this.impl, error);
     }
@@ -110,7 +108,10 @@ class Bench {
   }
 }
 
-/** One turn: the iterator, and the events that belong to asking it. */
+/**
+ * One turn: the iterator, and the events that belong to asking it. A lazy iterator prefills when it is first asked:
+ * it counts as built from then on, and that `next` is logged behind the prefill.
+ */
 class Player {
   /**
    * @param {Impl} impl
@@ -136,23 +137,35 @@ class Player {
   /**
    * @param {Request} request
    * @param {number} nexts
+   * @param {() => void} onBuilt
    */
-  build(request, nexts) {
+  play(request, nexts, onBuilt) {
     if (this.lazy && nexts === 0) throw new Unsupported('construction runs no prefill here; ask for a token');
     this.processed = request.processor !== null || request.parameters.repetitionPenalty !== null;
-    this.iterator = this.impl.makeIterator(/** @type {any} */ (request));
-    this.prefillTime = this.impl.prefillTime(this.iterator);
-  }
-
-  /** @param {number} nexts */
-  ask(nexts) {
-    for (let i = 0; i < nexts; i += 1) {
-      this.awaited = this.lazy && i === 0; // a lazy iterator prefills now: `next` is logged behind that
-      if (!this.awaited) this.trace.push({ event: 'next' });
-      const token = this.impl.next(this.iterator);
-      this.prefilled();
+    const iterator = this.impl.makeIterator(/** @type {any} */ (request));
+    const built = () => {
+      this.iterator = iterator;
+      this.prefillTime = this.impl.prefillTime(iterator);
+      onBuilt();
+    };
+    if (!this.lazy) built();
+    for (let asked = 0; asked < nexts; asked += 1) {
+      const token = this.ask(iterator, this.lazy && asked === 0);
+      if (this.lazy && asked === 0) built();
       this.trace.push(token === null ? { event: 'end' } : { event: 'token', token });
     }
+  }
+
+  /**
+   * @param {any} iterator
+   * @param {boolean} prefills
+   */
+  ask(iterator, prefills) {
+    this.awaited = true;
+    if (!prefills) this.prefilled();
+    const token = this.impl.next(iterator);
+    this.prefilled();
+    return token;
   }
 
   prefilled() {

@@ -206,11 +206,4 @@ export const readScenario = tagged('kind', {
     turns: list(turn, 1, 4),
     observe: [observe, NOTHING],
   },
-  generate: {
-    ...version,
-    model: text,
-    prompt: list(count, 1),
-    parameters,
-    force: [orNull(list(count)), null],
-  },
 });

@@ -190,6 +190,20 @@ pub struct Capabilities {
     pub features: Vec<&'static str>,
 }
 
+impl Default for Capabilities {
+    /// No kinds, no layers and no features; all bits, group sizes and dtypes.
+    fn default() -> Self {
+        Capabilities {
+            kinds: Vec::new(),
+            bits: vec![2, 3, 4, 5, 6, 8],
+            group_sizes: vec![32, 64, 128],
+            dtypes: vec!["float32", "float16", "bfloat16"],
+            layers: Vec::new(),
+            features: Vec::new(),
+        }
+    }
+}
+
 /// Quantized rows: `packed` uint32 words, `scales` and `biases` in the stored dtype.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Packed {

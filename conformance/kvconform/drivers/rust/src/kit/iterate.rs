@@ -106,7 +106,30 @@ impl<I: Implementation> Bench<I> {
             ));
         }
         let logged = Logged::new(&self.implementation, &self.model, self.passed_container.clone());
-        let iterator = self.implementation.make_iterator(self.request(turn, &logged))?;
+        let mut iterator = self.implementation.make_iterator(self.request(turn, &logged))?;
+        let mut nexts = 0..turn.nexts;
+        if self.lazy {
+            // it prefills when it is first asked, counts as built from then on, and `next` is logged behind that
+            logged.awaited.set(true);
+            let token = self.implementation.next(&mut iterator)?;
+            logged.prefilled();
+            logged.answered(token);
+            nexts.next();
+        }
+        let iterator = self.hand_over(iterator, player)?;
+        for _ in nexts {
+            logged.log(Event::Next);
+            logged.answered(self.implementation.next(iterator)?);
+        }
+        Ok(())
+    }
+
+    /// The iterator is built: the caller keeps the first one's own container, and passes it on from now on.
+    fn hand_over<'a>(
+        &mut self,
+        iterator: I::Iterator,
+        player: &'a mut Player<I>,
+    ) -> Answer<&'a mut I::Iterator> {
         let iterator = player.iterator.insert(iterator);
         player.first_time = self.implementation.prefill_time(iterator)?;
         if self.passed_container.is_none() {
@@ -114,21 +137,7 @@ impl<I: Implementation> Bench<I> {
         }
         self.passed_list = None;
         self.passed_container.clone_from(&self.kept);
-        for asked in 0..turn.nexts {
-            self.ask(iterator, &logged, self.lazy && asked == 0)?;
-        }
-        Ok(())
-    }
-
-    fn ask(&self, iterator: &mut I::Iterator, logged: &Logged<I>, prefills: bool) -> Answer<()> {
-        logged.awaited.set(true);
-        if !prefills {
-            logged.prefilled();
-        }
-        let token = self.implementation.next(iterator)?;
-        logged.prefilled();
-        logged.log(token.map_or(Event::End, |token| Event::Token { token }));
-        Ok(())
+        Ok(iterator)
     }
 
     fn request(&self, turn: &Turn, logged: &Rc<Logged<I>>) -> Request<I> {

@@ -107,6 +107,11 @@ impl<I: Implementation> Logged<I> {
         self.trace().borrow_mut().push(event);
     }
 
+    /// Logs what a `next` answered.
+    pub fn answered(&self, token: Option<i64>) {
+        self.log(token.map_or(Event::End, |token| Event::Token { token }));
+    }
+
     /// Logs the `next` that a lazy iterator's prefill held back.
     pub fn prefilled(&self) {
         if self.awaited.replace(false) {
