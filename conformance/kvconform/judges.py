@@ -115,7 +115,7 @@ def first_difference(expected: Any, observed: Any, path: str = "") -> tuple[str,
                 return first_difference(expected.get(key), observed.get(key), f"{path}.{key}".lstrip("."))  # pyright: ignore
     if isinstance(expected, list) and isinstance(observed, list):
         if len(expected) != len(observed):  # pyright: ignore
-            return f"the length of {path}", len(expected), len(observed)  # pyright: ignore
+            return f"the length of {path or 'the answer'}", len(expected), len(observed)  # pyright: ignore
         for index, (one, other) in enumerate(zip(expected, observed, strict=False)):  # pyright: ignore
             if one != other:
                 return first_difference(one, other, f"{path}[{index}]")

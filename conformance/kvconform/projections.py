@@ -92,7 +92,9 @@ def layers(_context: Context, observation: ContainerObservation) -> Any:
 
 
 def groups(_context: Context, observation: ContainerObservation) -> Any:
-    """The group sizes of what is quantized at the end."""
+    """The group sizes of what is quantized at the end, or that the last step raised."""
+    if observation.steps[-1].error is not None:
+        return "error"
     return [view.group_size for view in observation.steps[-1].objects if view.kind == "quantized"]
 
 

@@ -204,6 +204,13 @@ CASES = (
         says="a layer was quantized otherwise than the parameters ask",
     ),
     Case(
+        name="bits that are not handed on",
+        statement=DECLARED(building.quantized_as_asked),
+        scenario=made(turn(nexts=2, **BITS), layers=[WIDE]),
+        wrong=change(event("call", 2), caches=["S"]),
+        says="a layer was quantized otherwise than the parameters ask",
+    ),
+    Case(
         name="an earlier start than asked",
         statement=DECLARED(building.quantized_as_asked),
         scenario=made(turn(nexts=3, start=2, **BITS), layers=[WIDE]),

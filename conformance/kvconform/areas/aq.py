@@ -30,15 +30,16 @@ def _constants(context: Context) -> tuple[Scenario, ...]:
 
 
 def _edges(context: Context) -> tuple[Scenario, ...]:
-    """One row of each shape, at every bit width."""
+    """One row of each shape at every bit width, and in every dtype."""
     size = min(declared.group_sizes(context))
-    return tuple(
-        QuantizeScenario(
-            tensor=tensors.tensor([make(1, size, bits, 1.0)], "float32"), bits=bits, group_size=size
-        )
+    made = [
+        (tensors.tensor([make(1, size, bits, 1.0)], dtype), bits)
+        for dtype in declared.dtypes(context)
         for bits in declared.bits(context)
         for make in tensors.SHAPES.values()
-    )
+        if dtype == "float32" or bits == 4
+    ]
+    return tuple(QuantizeScenario(tensor=tensor, bits=bits, group_size=size) for tensor, bits in made)
 
 
 CHECKS = (

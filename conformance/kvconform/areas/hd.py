@@ -9,15 +9,38 @@ from hypothesis import strategies as st
 from .. import judges
 from ..checks import Check, Context
 from ..invariants import holders, passes, resolving
-from ..scenario import AppendStep, PassStep, PlainLayer, RecurrentLayer, ResolveScenario, Scenario
+from ..scenario import (
+    AppendStep,
+    Layer,
+    PassStep,
+    PlainLayer,
+    QuantizedLayer,
+    RecurrentLayer,
+    ResolveScenario,
+    Scenario,
+)
 from ..strategies import containers, declared, layers, numbers
 from ..strategies import resolving as generated
 
+UNEVEN = PlainLayer(length=1, key_dim=96, value_dim=64)
 TWO_ARRAYS = RecurrentLayer(slots=2)
 
 
 def _asked(context: Context) -> Any:
     return generated.of_layer(layers.any_layer(context))
+
+
+def _every_kind(context: Context) -> tuple[Scenario, ...]:
+    """Stored and not, packed, and what looks like a key and a value array."""
+    kinds: tuple[Layer, ...] = (
+        UNEVEN,
+        PlainLayer(),
+        PlainLayer(length=1, trim=1),
+        QuantizedLayer(length=1),
+        RecurrentLayer(slots=3),
+    )
+    chosen = [layer for layer in kinds if declared.has(context, f"layer:{layer.kind}")]
+    return tuple(ResolveScenario(requested=64, layer=layer) for layer in chosen)
 
 
 def _looked_at(context: Context) -> Any:
@@ -55,6 +78,7 @@ CHECKS = (
         name="asked",
         scenarios=_asked,
         judge=judges.invariant(resolving.head_dims),
+        explicit=_every_kind,
         needs=("kind:resolve", "feature:layer-queries"),
     ),
     Check(
@@ -62,6 +86,7 @@ CHECKS = (
         name="looks",
         scenarios=_looked_at,
         judge=judges.invariant(holders.looks_show_stored_dims),
+        explicit=lambda context: (containers.scenario(context, (UNEVEN,), ()),),
         needs=("kind:container",),
     ),
     Check(

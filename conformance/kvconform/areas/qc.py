@@ -134,6 +134,13 @@ def _grown_content(context: Context) -> Any:
     )
 
 
+def _boundary(context: Context) -> tuple[Scenario, ...]:
+    """The buffer grows under an append that crosses the boundary."""
+    size = _smallest(context)
+    layer = QuantizedLayer(length=255, group_size=size, bits=4, key_dim=size, value_dim=size)
+    return (caches.scenario(layer, Append(rows=2), observe=caches.CONTENT),)
+
+
 # ---------------------------------------------------------------- trim, copy, export
 
 
@@ -320,6 +327,7 @@ CHECKS = (
         requirement="QC-3",
         name="content",
         scenarios=_grown_content,
+        explicit=_boundary,
         judge=judges.content(contents.cache_content),
         weight=0.1,
     ),

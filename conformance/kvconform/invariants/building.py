@@ -153,23 +153,29 @@ def never_quantizes(scenario: IterateScenario, observation: IterateObservation) 
 def quantized_as_asked(
     scenario: IterateScenario, observation: IterateObservation, context: Context
 ) -> Iterator[Finding]:
-    """IT-3: what is quantized has the parameters' bits and group size, and is past the parameters' start.
+    """IT-3: the layer is quantized with the parameters' bits and group size, from the parameters' start on.
 
-    For one plain layer whose dims every supported group size divides.
+    For one plain layer whose dims every supported group size divides, and turns with bits.
     """
     for seen in traces.whole_turns(scenario, observation):
         asked = seen.turn.parameters
         start = 0 if context.dialect.threshold == "none" else asked.start
-        for number, call in enumerate(traces.calls(seen.record.trace)):
-            for cache, offset in zip(call.caches, call.offsets, strict=True):
-                if not cache.startswith("Q:"):
-                    continue
-                expected = f"Q:{asked.group_size},{asked.bits} from offset {start} on"
-                if cache != f"Q:{asked.group_size},{asked.bits}" or (offset or 0) < start:
-                    what = "a layer was quantized otherwise than the parameters ask"
-                    yield traces.finding(
-                        what, seen, expected, f"{cache} at offset {offset}", at=f", call {number}"
-                    )
+        expected = f"Q:{asked.group_size},{asked.bits} from offset {start} on"
+        for number, (cache, offset, due) in enumerate(_layer_at_calls(seen, start)):
+            as_asked = cache == f"Q:{asked.group_size},{asked.bits}" and offset >= start
+            if (cache.startswith("Q:") and not as_asked) or (cache == "S" and due):
+                what = "a layer was quantized otherwise than the parameters ask"
+                yield traces.finding(
+                    what, seen, expected, f"{cache} at offset {offset}", at=f", call {number}"
+                )
+
+
+def _layer_at_calls(seen: Seen, start: int) -> Iterator[tuple[str, int, bool]]:
+    """Per call: what it found of the layer, at which offset, and whether a step has left it over the line."""
+    first_step = len(traces.calls(traces.until_first_sample(seen.record.trace))) - 1
+    for number, call in enumerate(traces.calls(seen.record.trace)):
+        offset = call.offsets[0] or 0
+        yield call.caches[0], offset, number > first_step and offset > start
 
 
 def continues_at_offset(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:

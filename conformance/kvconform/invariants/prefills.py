@@ -8,7 +8,6 @@ from itertools import pairwise
 from ..checks import Context, Finding
 from ..observation import (
     CallEvent,
-    Event,
     IterateObservation,
     NewCacheEvent,
     PrepareEvent,
@@ -18,7 +17,6 @@ from ..observation import (
 )
 from ..scenario import IterateScenario
 from . import traces
-from .traces import Seen
 
 
 def prompt_once_first(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
@@ -65,7 +63,7 @@ def prepare_gets_no_state(scenario: IterateScenario, observation: IterateObserva
 def prefill_offsets_add_up(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
     """PR-2: prepare works on the container's own caches: the step finds them where the chunks left them."""
     for seen in traces.whole_turns(scenario, observation):
-        for before, after in pairwise(traces.calls(until_first_sample(seen))):
+        for before, after in pairwise(traces.calls(traces.until_first_sample(seen.record.trace))):
             if after.offsets != traces.moved(before):
                 what = "prepare did not work on the container's caches"
                 yield traces.finding(what, seen, traces.moved(before), after.offsets)
@@ -79,7 +77,7 @@ def one_step_over_remaining(
     That is the first token returned. How many chunks come before the remainder is the declared plan's.
     """
     for seen in traces.whole_turns(scenario, observation):
-        built = until_first_sample(seen)
+        built = traces.until_first_sample(seen.record.trace)
         fed = tuple(token for call in traces.calls(built) for token in call.tokens)
         expected = traces.prompt_of(scenario, seen.turn)
         if fed != expected:
@@ -94,12 +92,6 @@ def one_step_over_remaining(
             yield traces.finding(
                 "the first token is not the one sampled first", seen, sampled[0], returned[0]
             )
-
-
-def until_first_sample(seen: Seen) -> list[Event]:
-    trace = seen.record.trace
-    first = next((i for i, event in enumerate(trace) if isinstance(event, SampleEvent)), len(trace))
-    return list(trace[: first + 1])
 
 
 def empty_remainder_refused(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
@@ -131,7 +123,7 @@ def prefill_lengths(
     for seen in traces.whole_turns(scenario, observation):
         window, length = seen.turn.parameters.prefill_step, seen.turn.prompt.length
         expected = plan(context.dialect.prefill, length, window)
-        observed = [len(call.tokens) for call in traces.calls(until_first_sample(seen))]
+        observed = [len(call.tokens) for call in traces.calls(traces.until_first_sample(seen.record.trace))]
         if observed != expected:
             yield traces.finding(
                 f"prefill is not cut as {context.dialect.prefill} does", seen, expected, observed

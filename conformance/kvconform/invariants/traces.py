@@ -73,6 +73,12 @@ def construction(trace: Trace) -> list[Event]:
     )
 
 
+def until_first_sample(trace: Trace) -> list[Event]:
+    """The prefill and the step that gives the first token, whether construction is lazy or not."""
+    first = next((i for i, event in enumerate(trace) if isinstance(event, SampleEvent)), len(trace))
+    return list(trace[: first + 1])
+
+
 def rounds(trace: Trace) -> list[list[Event]]:
     """What stands behind each next, up to its token or end."""
     result: list[list[Event]] = []
