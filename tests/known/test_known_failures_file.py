@@ -80,6 +80,20 @@ def test_a_failure_is_excused_by_the_beginning_of_its_message(
 
 
 @pytest.mark.parametrize(
+    ("message", "excused"),
+    [
+        ("[2].objects[0].state is [2, 3]", True),
+        ("[1].objects[10].state is\nNone", True),
+        ("[2].objects[0].offset is 3", False),
+        ("once more: [2].objects[0].state is", False),
+    ],
+)
+def test_a_star_stands_for_any_text_and_brackets_for_themselves(message: str, excused: bool) -> None:
+    entry = Excuse(key="KC-1", reason="known", message="[*].objects[*].state is")
+    assert excuses(entry, outcome="fail", message=message, signal="") is excused
+
+
+@pytest.mark.parametrize(
     ("outcome", "signal", "excused"),
     [
         ("crash", "SIGFPE", True),
@@ -116,7 +130,7 @@ def test_a_crash_is_excused_by_its_signal_alone(outcome: str, signal: str, excus
             _entry(scenario='{"version": 1, "kind": "resolve"}'),
             "entry 1: scenario: resolve.requested: Field required",
         ),
-        (_entry(scenario="nonsense"), "entry 1: scenario: Invalid JSON"),
+        (_entry(scenario="nonsense"), "entry 1: scenario: not JSON"),
         ("version = 1\n[[known]]\ncheck = 3\nreason = 'x'\nmessage = 'y'", "check is 3, must be a string"),
     ],
 )
