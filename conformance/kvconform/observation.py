@@ -242,6 +242,8 @@ class ConversionEvent(Document):
 
     position: Int
     """Positions that had gone through the model: the largest offset of any layer."""
+    step: Int
+    """Which of ``tokens`` was sampled next: the first one that was sampled over the converted caches."""
     layers: tuple[int, ...]
     """Their numbers, depth first, a composite before its children."""
     group_sizes: tuple[int, ...]
@@ -257,13 +259,15 @@ class GenerateObservation(Document):
 
     kind: Literal["generate"] = "generate"
     tokens: tuple[Int, ...]
-    """The most likely token of each step, as handed out; with ``force`` also where another was fed back."""
+    """As handed out; with ``force`` the most likely token of each step, whatever was fed back."""
     margins: tuple[float, ...]
     """How far the logit of the token fed back lay above the highest other one, for each of ``tokens``.
 
     Without ``force`` the margin between the top two; with it negative where another token was more likely.
     """
     conversions: tuple[ConversionEvent, ...] = ()
+    position: Int | None = None
+    """Positions that had gone through the model at the end; null when no layer counts them."""
     nbytes: Int | None = None
     """Bytes of all caches at the end, spare capacity included."""
     error: StepError | None = None

@@ -54,3 +54,10 @@ def _do_without(config: pytest.Config, why: str) -> NoReturn:
     if os.environ.get("CI"):
         pytest.fail(why, pytrace=False)
     pytest.skip(why)
+
+
+@pytest.fixture(scope="session")
+def goldens_full(pytestconfig: pytest.Config) -> None:
+    """The test takes minutes and runs with ``--goldens-full`` only."""
+    if not pytestconfig.getoption("--goldens-full"):
+        pytest.skip("takes minutes: runs with --goldens-full (tox -e goldens)")

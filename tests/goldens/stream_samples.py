@@ -19,7 +19,7 @@ ELSEWHERE = "metal darwin arm64"
 TOKENS = (7, 3, 9, 4, 12)
 MARGINS = (1.5, 0.014, 2.1, 0.4, 0.9)
 CONVERTED = ConversionEvent(
-    position=24, layers=(0, 1), group_sizes=(64, 64), nbytes_before=524288, nbytes=81920
+    position=24, step=0, layers=(0, 1), group_sizes=(64, 64), nbytes_before=524288, nbytes=81920
 )
 
 
@@ -28,6 +28,7 @@ def observation(
     margins: Sequence[float] = MARGINS,
     *,
     conversions: Sequence[ConversionEvent] = (),
+    position: int = 29,
     nbytes: int = 81920,
     error: str | None = None,
 ) -> GenerateObservation:
@@ -36,6 +37,7 @@ def observation(
         tokens=tuple(tokens),
         margins=tuple(margins),
         conversions=tuple(conversions),
+        position=position,
         nbytes=nbytes,
         error=None if error is None else StepError(kind="internal", message=error),
     )

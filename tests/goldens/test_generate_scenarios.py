@@ -52,7 +52,8 @@ def assert_same(ours: GenerateObservation, theirs: GenerateObservation) -> None:
     assert ours.margins == pytest.approx(theirs.margins, abs=1e-4)
     assert (ours.error and ours.error.kind) == (theirs.error and theirs.error.kind)
     if theirs.error is None:  # where it raises, mlx-lm leaves a list half converted (MQ-13)
-        assert (ours.conversions, ours.nbytes) == (theirs.conversions, theirs.nbytes)
+        assert ours.conversions == theirs.conversions
+        assert (ours.position, ours.nbytes) == (theirs.position, theirs.nbytes)
 
 
 # ---------------------------------------------------------------- the reference against generate_step
@@ -134,7 +135,8 @@ def made(model: Any) -> list[Any]:
 @pytest.mark.requirement("MQ-5", "CT-8")
 def test_a_conversion_is_seen_where_it_happens_with_sizes_and_bytes() -> None:
     (event,) = by_reference(ask("jamba-d64", bits=4, start=40)).conversions
-    assert (event.position, event.layers, event.group_sizes) == (40, (1, 3), (64, 64))
+    assert (event.position, event.step) == (40, 16)  # the prompt's 24 positions and 16 more
+    assert (event.layers, event.group_sizes) == ((1, 3), (64, 64))
     rows, bytes_per_row = 256, 2 * 64 // 2 + 2 * 2 * 4  # keys and values: 4 bits each, scale and bias float32
     saved = 2 * rows * (2 * 64 * 4 - bytes_per_row)
     assert event.nbytes_before - event.nbytes == saved

@@ -237,7 +237,7 @@ def test_layers_are_numbered_depth_first() -> None:
 
 def test_the_position_is_the_largest_offset_of_any_layer() -> None:
     assert mlx_caches.position_of([recurrent(), plain(3), composite(recurrent(), plain(7))]) == 7
-    assert mlx_caches.position_of([recurrent()]) == 0
+    assert mlx_caches.position_of([recurrent()]) is None
 
 
 def test_bytes_count_every_array_once_and_empty_quantized_caches_as_nothing() -> None:

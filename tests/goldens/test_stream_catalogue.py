@@ -113,6 +113,13 @@ def test_a_stream_that_did_not_die_has_every_token_and_a_margin_for_each() -> No
         assert min(one.expected.margins) >= 0
 
 
+@pytest.mark.requirement("NX-2", "NX-3")
+def test_after_k_tokens_the_model_has_seen_the_prompt_and_k_positions() -> None:
+    for one in finished():
+        if one.expected.position is not None:  # no layer counts positions: a model without keys and values
+            assert one.expected.position == len(one.scenario.prompt) + len(one.expected.tokens)
+
+
 # ---------------------------------------------------------------- none pins nothing
 
 

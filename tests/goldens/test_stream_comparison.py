@@ -84,12 +84,13 @@ def in_way(way: str, recorded: object, found: object) -> compare.Verdict:
     [
         (),
         (CONVERTED.model_copy(update={"position": 25}),),
+        (CONVERTED.model_copy(update={"step": 1}),),
         (CONVERTED.model_copy(update={"layers": (0,), "group_sizes": (64,)}),),
         (CONVERTED.model_copy(update={"group_sizes": (32, 64)}),),
         (CONVERTED.model_copy(update={"nbytes": 98304}),),
         (CONVERTED, CONVERTED.model_copy(update={"position": 25})),
     ],
-    ids=["none", "position", "layers", "group size", "bytes", "twice"],
+    ids=["none", "position", "step", "layers", "group size", "bytes", "twice"],
 )
 def test_what_became_quantized_is_compared_exactly_in_every_way(
     way: str, other: tuple[ConversionEvent, ...]
@@ -98,7 +99,7 @@ def test_what_became_quantized_is_compared_exactly_in_every_way(
     assert in_way(way, recorded, recorded).accepted
     verdict = in_way(way, recorded, observation(conversions=other))
     assert not verdict.accepted
-    assert verdict.text.startswith("differs in conversions: layers 0, 1 at position 24")
+    assert verdict.text.startswith("differs in conversions: layers 0, 1 at position 24, step 0")
 
 
 @pytest.mark.parametrize("way", ["exact", "free", "forced"])
@@ -109,6 +110,14 @@ def test_the_end_of_a_stream_is_compared_in_every_way(way: str) -> None:
         "differs at its end: it ended with an error (internal), here with no error"
     )
     assert not in_way(way, observation(), died).accepted
+
+
+@pytest.mark.requirement("NX-2", "NX-3")
+@pytest.mark.parametrize("way", ["exact", "free", "forced"])
+def test_the_positions_at_the_end_are_compared_in_every_way(way: str) -> None:
+    assert in_way(way, observation(), observation(position=28)).text == (
+        "differs in positions: 29 at the end were recorded, 28 here"
+    )
 
 
 @pytest.mark.parametrize("way", ["exact", "free", "forced"])
@@ -168,6 +177,13 @@ def test_a_forced_stream_may_pick_otherwise_within_the_bound_and_is_judged_to_it
     assert compare.forced(observation(), later, bound=Bound(0.3, 0.3)).text.startswith(
         "differs at step 4 where the margin was 0.9"
     )
+
+
+@pytest.mark.requirement("NX-2")
+def test_a_forced_stream_that_hands_out_another_token_than_the_most_likely_one_differs() -> None:
+    verdict = compare.forced(observation(), observation(with_token(1)), bound=WIDE)
+    assert not verdict.accepted
+    assert verdict.text == "differs at step 1 where the margin was 0.014"
 
 
 def test_a_forced_stream_beyond_the_bound_differs_even_when_the_tokens_are_equal() -> None:

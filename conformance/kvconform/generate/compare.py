@@ -9,8 +9,10 @@ forced
     Elsewhere, quantized: the recorded tokens are fed back, so that every step sees the same past, and the
     margins move by no more than the bounds for the bits, at any step and on average.
 
-What became quantized, when, at which group size, in how many bytes, and whether and where the stream died is
-compared exactly everywhere. Pure functions of recorded and found; no MLX.
+What became quantized, when, at which group size, in how many bytes, how many positions went through the
+model, and whether and where the stream died is compared exactly everywhere.
+
+Pure functions of recorded and found; no MLX.
 """
 
 from __future__ import annotations
@@ -124,8 +126,13 @@ def forced(recorded: GenerateObservation, found: GenerateObservation, *, bound: 
             return _shifted(step, recorded.margins[step], found.margins[step], allowed)
     if shifts and fmean(shifts) > bound.mean:
         return _moved(fmean(shifts), bound.mean)
-    step = first_difference(recorded.tokens, found.tokens)
-    return EQUAL if step is None else _tie(recorded, step)
+    unequal = [
+        step for step, pair in enumerate(zip(recorded.tokens, found.tokens, strict=True)) if len({*pair}) > 1
+    ]
+    for step in unequal:
+        if found.margins[step] > 0:  # the recorded token was the most likely one, and another came out
+            return _differs(recorded, step)
+    return _tie(recorded, unequal[0]) if unequal else EQUAL
 
 
 # ---------------------------------------------------------------- parts
@@ -151,6 +158,8 @@ def other_fate(recorded: GenerateObservation, found: GenerateObservation) -> str
         return f"differs at its end: it ended with {was}, here with {now}"
     if recorded.conversions != found.conversions:
         return f"differs in conversions: {_conversions(recorded)} recorded, {_conversions(found)} here"
+    if recorded.position != found.position:
+        return f"differs in positions: {recorded.position} at the end were recorded, {found.position} here"
     if recorded.nbytes != found.nbytes:
         return f"differs in bytes: the caches took {recorded.nbytes} at the end, here {found.nbytes}"
     return None
@@ -158,7 +167,7 @@ def other_fate(recorded: GenerateObservation, found: GenerateObservation) -> str
 
 def _conversions(run: GenerateObservation) -> str:
     parts = [
-        f"layers {_list(event.layers)} at position {event.position} "
+        f"layers {_list(event.layers)} at position {event.position}, step {event.step} "
         f"(group sizes {_list(event.group_sizes)}; bytes {event.nbytes_before} -> {event.nbytes})"
         for event in run.conversions[:3]
     ]

@@ -132,10 +132,10 @@ def flattened(layers: Iterable[Any]) -> list[Any]:
     return found
 
 
-def position_of(layers: Iterable[Any]) -> int:
-    """Positions that went through the model so far: the largest offset of any layer; 0 without any."""
+def position_of(layers: Iterable[Any]) -> int | None:
+    """Positions that went through the model so far: the largest offset of any layer; none without any."""
     offsets = (protocol.offset_of(layer) for layer in flattened(layers))
-    return max((offset for offset in offsets if offset is not None), default=0)
+    return max((offset for offset in offsets if offset is not None), default=None)
 
 
 def bytes_of(layers: Iterable[Any]) -> int:

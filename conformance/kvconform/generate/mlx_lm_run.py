@@ -33,10 +33,10 @@ def run(
     """
     layers: list[Any] = list(make_prompt_cache(loaded.model))
     watch = Watch(lambda: layers, force=scenario.force, on_logits=on_logits)
-    handed_out = 0
+    handed_out: list[int] = []
     try:
-        for _ in tokens(scenario.prompt, loaded, layers, scenario.parameters, watch):
-            handed_out += 1
+        for token, _ in tokens(scenario.prompt, loaded, layers, scenario.parameters, watch):
+            handed_out.append(int(token))
     except Exception as error:  # whatever mlx-lm raises: recorded as it is
         return watch.observation(handed_out, error)
     return watch.observation(handed_out)

@@ -37,12 +37,12 @@ def run(
     """
     parameters = generate_parameters(scenario.parameters)
     layers = MlxModel(loaded.model).new_cache() if cache is None else cache
-    handed_out = 0
+    handed_out: list[int] = []
     container = CacheContainer(layers, parameters=parameters, dialect=dialect)
     watch = Watch(lambda: container.layers, force=scenario.force, on_logits=on_logits)
     try:
-        for _ in tokens(scenario.prompt, loaded, container, parameters, dialect, watch):
-            handed_out += 1
+        for token in tokens(scenario.prompt, loaded, container, parameters, dialect, watch):
+            handed_out.append(int(token))
     except Exception as error:  # whatever a model's code raises
         return watch.observation(handed_out, error)
     return watch.observation(handed_out)

@@ -65,23 +65,29 @@ class Watch:
             self._conversions.append(self._event(changed, now))
         self._known = now
 
-    def observation(self, handed_out: int, error: Exception | None = None) -> GenerateObservation:
-        """The record of a run that handed out this many tokens; the look-ahead one is not in it.
+    def observation(self, handed_out: Sequence[int], error: Exception | None = None) -> GenerateObservation:
+        """The record of a run that handed out these tokens; the look-ahead one is not among them.
 
         Logits that are not finite end it: nothing after them means anything.
         """
         self.look()
-        leads = [float(ahead) for ahead in self._leads[:handed_out]]
+        leads = [float(ahead) for ahead in self._leads[: len(handed_out)]]
         good = next((step for step, ahead in enumerate(leads) if not math.isfinite(ahead)), len(leads))
         if good < len(leads):
             error = ArithmeticError(f"the logits of step {good} are not finite, so no token can be picked")
         return GenerateObservation(
-            tokens=tuple(int(pick) for pick in self._picks[:good]),
+            tokens=tuple(self._seen(step, token) for step, token in enumerate(handed_out[:good])),
             margins=tuple(leads[:good]),
             conversions=tuple(self._conversions),
+            position=mlx_caches.position_of(self._layers()),
             nbytes=mlx_caches.bytes_of(self._layers()),
             error=None if error is None else refusals.step_error(error),
         )
+
+    def _seen(self, step: int, handed_out: int) -> int:
+        """The token handed out; the pick of the step where that is the forced one."""
+        is_forced = step < len(self._force) and self._force[step] == handed_out
+        return int(self._picks[step]) if is_forced else handed_out
 
     def _token(self, pick: mx.array) -> mx.array:
         step = len(self._picks)
@@ -89,7 +95,8 @@ class Watch:
 
     def _event(self, changed: Sequence[int], now: Sequence[Any]) -> ConversionEvent:
         return ConversionEvent(
-            position=mlx_caches.position_of(now),
+            position=mlx_caches.position_of(now) or 0,
+            step=len(self._picks),
             layers=tuple(changed),
             group_sizes=tuple(int(now[number].group_size) for number in changed),
             nbytes_before=sum(map(mlx_caches.own_bytes, self._known)),
