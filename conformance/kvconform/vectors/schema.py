@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from ..generate.golden import Golden
 from ..observation import OBSERVATION
 from ..replay import Replay
 from ..scenario import SCENARIO
@@ -21,6 +22,7 @@ DOCUMENTS: dict[str, TypeAdapter[Any]] = {
     "Scenario": SCENARIO,
     "Observation": OBSERVATION,
     "Vector": TypeAdapter(Vector),
+    "Golden": TypeAdapter(Golden),
     "Replay": TypeAdapter(Replay),
 }
 """What the schema defines by these names; ``{"$ref": "SCHEMA.json#/$defs/Vector"}`` is one of them."""
@@ -39,7 +41,7 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": DIALECT,
         "title": "Documents of kvconform",
-        "description": "Scenarios, observations, vectors, replay files. Their meaning: docs/scenarios.md.",
+        "description": "Scenarios, observations, vectors, golden streams, replay files. Their meaning: docs/scenarios.md.",
         "anyOf": [{"$ref": f"#/$defs/{name}"} for name in DOCUMENTS],
         "$defs": {name: definitions[name] for name in sorted(definitions)},
     }
