@@ -69,7 +69,10 @@ class Judging:
 
     def session(self) -> Iterator[Session]:
         """The session of this process; what was started is closed at the end."""
-        session = self._session or self._start()
+        try:
+            session = self._session or self._start()
+        except StartFailed as error:  # in a worker, though it started in the controller
+            pytest.fail(str(error), pytrace=False)
         yield session
         self._session = None
         session.close()

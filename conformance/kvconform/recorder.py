@@ -12,6 +12,7 @@ from typing import Any
 from . import __version__
 from .checks import Check
 from .errors import UserError
+from .outcomes import Outcome
 from .report.log import Begun, Broken, Event, Footer, Header, Judged, Listed, Log, LogWriter
 from .report.verdict import Verdict, verdict_of
 from .session import Session, subject_of
@@ -43,24 +44,28 @@ class Recorder:
         self.write(Broken(spec=self.spec, message=message))
 
     def died(self, check: Check, report: Any) -> None:
-        """A test that gave no result: its process died, or something of ours went wrong."""
-        crashed = report.when == "???"  # how xdist reports the test a lost worker was running
+        """A test that gave no result: its process died, it could not begin, or we went wrong."""
+        outcome, message = self._end_of(check, report)
         self.write(
             Judged(
                 requirement=check.requirement,
                 check=check.id,
                 oracle=check.oracle,
-                outcome="crash" if crashed else "error",
-                message=self._died_of(check) if crashed else "the check did not come to a result",
+                outcome=outcome,
+                message=message,
                 detail=str(report.longrepr),
             )
         )
 
-    def _died_of(self, check: Check) -> str:
-        return (
-            "the process that ran the implementation died. Put it behind the pipe to see the scenario: "
-            f'kvconform run "exec:kvconform serve {self.spec}" --requirement {check.requirement}'
-        )
+    def _end_of(self, check: Check, report: Any) -> tuple[Outcome, str]:
+        if report.when == "setup":
+            return "protocol", "the implementation could not be started again, in another process"
+        if report.when == "???":  # how xdist reports the test that a lost worker was running
+            return "crash", (
+                "the process that ran the implementation died. Put it behind the pipe to see the scenario: "
+                f'kvconform run "exec:kvconform serve {self.spec}" --requirement {check.requirement}'
+            )
+        return "error", "the check did not come to a result"
 
     def finish(self, *, seconds: float) -> None:
         """Write the footer, if every check that was to be judged has a result."""

@@ -96,6 +96,14 @@ def test_a_known_failure_is_excused_and_a_differing_or_stale_one_is_not(tmp_path
     assert stale.value.verdict.exit_code == 4
 
 
+def test_a_folder_that_cannot_be_written_costs_the_replay_file_only(tmp_path: Path) -> None:
+    (tmp_path / ".kvconform").write_text("a file where a folder would go")
+    with pytest.raises(kvconform.NonConforming) as raised:
+        kvconform.run_conformance(_HighTie, requirements=["GS-4"])
+    assert "group size 96" in str(raised.value)
+    assert "kvconform replay" not in str(raised.value)
+
+
 def test_a_log_can_be_written(tmp_path: Path) -> None:
     kvconform.run_conformance("reference", requirements=["GS-4"], log="log.jsonl")
     assert read_log(tmp_path / "log.jsonl").complete

@@ -158,6 +158,15 @@ def test_a_worker_that_dies_is_a_crash_of_the_check_it_judged_and_the_others_go_
     assert ran.code == 1
 
 
+def test_an_implementation_that_starts_in_one_process_only_is_no_verdict(small_run: Run) -> None:
+    ran = small_run("--kvconform", "adapters:starts_once", "-n", "1", "--kvconform-requirement", "GS-4")
+    (result,) = ran.read().results
+    assert result.outcome == "protocol"
+    assert "File exists" in result.detail
+    assert "Traceback" not in ran.output
+    assert ran.code == 1
+
+
 def test_a_process_that_dies_leaves_a_log_that_says_what_it_was_busy_with(small_run: Run) -> None:
     ran = small_run("--kvconform", "adapters:dies_at_zero")
     log = ran.read()

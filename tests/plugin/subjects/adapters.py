@@ -88,6 +88,11 @@ def unknown_dialect() -> Wrong:
     return Wrong(_always_64, dialect="nonsense")
 
 
+def starts_once() -> Any:
+    with open("started", "x"):  # raises when it is there
+        return reference.factory()
+
+
 def does_not_start() -> Wrong:
     raise OSError("the device is busy")
 
