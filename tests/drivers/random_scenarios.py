@@ -115,6 +115,8 @@ def quantize(rng: random.Random) -> dict[str, Any]:
     shape = [rows, dim] if rng.random() < 0.95 else [1, rows, dim]
     data = b"".join(row(rng, dim, dtype) for _ in range(rows))
     bad = rng.random()
+    if dtype == "float32" and rng.random() < 0.05:
+        dtype = "uint32"
     return {
         "version": 1,
         "kind": "quantize",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -75,6 +76,14 @@ def test_vectors_are_read_from_ctest(folder: Path, program: str) -> None:
     )
     assert failing.returncode != 0
     assert b"gs-table-48-128-128" in failing.stdout
+
+
+def test_every_vector_of_the_dialect_is_asked(folder: Path) -> None:
+    vectors = [json.loads(path.read_text()) for path in support.VECTORS.rglob("*.json")]
+    mine = [vector for vector in vectors if "proposal" in vector["dialects"]]
+    program = [str(folder / "build" / "all_vectors"), str(support.VECTORS)]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert f"{len(mine)} vectors asked, 0 wrong" in done.stderr
 
 
 @pytest.mark.parametrize("program", ["all_vectors", "group_size_vectors"])

@@ -1498,7 +1498,10 @@ struct Vector {
   std::string difference(const Json& answer) const { return first_difference("answer", expected, answer); }
 
  private:
+  // A need such as `feature:copy`, or alternatives: `feature:save-load|feature:state`.
   static bool meets(const Info& info, const std::string& need) {
+    if (const auto bar = need.find('|'); bar != std::string::npos)
+      return meets(info, need.substr(0, bar)) || meets(info, need.substr(bar + 1));
     const Capabilities& can = info.capabilities;
     const auto colon = need.find(':');
     const std::string sort = need.substr(0, colon), name = need.substr(colon + 1);

@@ -49,6 +49,7 @@ class Driver : public kvconform::Implementation<Cache, CacheContainer, TokenIter
 
   kvconform::Packed quantize(const kvconform::Tensor& tensor, Int bits, Int group_size) override {
     const Int rows = tensor.shape[0], dim = tensor.shape[1];
+    if (tensor.dtype == "uint32") throw kvconform::Refused("a tensor of uint32 cannot be quantized");
     check_parameters(dim, bits, group_size);
     const Floats values = decode(tensor.bytes, tensor.dtype);
     std::vector<StoredRow> stored;

@@ -28,6 +28,7 @@ final class Driver: Implementation {
 
     func quantize(_ tensor: Tensor, bits: Int, groupSize: Int) throws -> Packed {
         let (rows, dim) = (tensor.shape[0], tensor.shape[1])
+        if tensor.dtype == .uint32 { throw Refused("a tensor of uint32 cannot be quantized") }
         try check(length: dim, bits: bits, groupSize: groupSize)
         let values = decode(tensor.bytes, tensor.dtype)
         let stored = try (0..<rows).map { row in

@@ -38,8 +38,9 @@ public struct Vector {
 }
 
 extension Capabilities {
-    /// Whether something of the form `feature:copy` is declared.
+    /// Whether something of the form `feature:copy` is declared, or one of several such: `feature:a|feature:b`.
     func meets(_ need: String) -> Bool {
+        if need.contains("|") { return need.split(separator: "|").contains { meets(String($0)) } }
         let parts = need.split(separator: ":", maxSplits: 1).map(String.init)
         guard parts.count == 2 else { return false }
         switch parts[0] {
