@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from .. import judges
 from ..checks import Check, Context, Expect
-from ..invariants import tokens
+from ..invariants import steps, tokens
 from ..scenario import PlainLayer, Scenario, ScriptedModel
 from ..strategies import declared, iterations
 from . import shared
@@ -37,6 +37,11 @@ def _minus_one(_context: Context) -> tuple[Scenario, ...]:
 def _counted(context: Context, scenario: Any, observation: Any, _expect: Expect) -> Any:
     counts = declared.has(context, "feature:count")
     return tokens.samples_and_count(scenario, observation, counts=counts)
+
+
+def _as_often(context: Context, scenario: Any, observation: Any, _expect: Expect) -> Any:
+    told = declared.has(context, "feature:processors")
+    return steps.processed_as_often(scenario, observation, told=told)
 
 
 def _every_token(context: Context) -> Any:
@@ -89,7 +94,7 @@ CHECKS = (
         requirement="NX-3",
         name="processed",
         scenarios=shared.processing,
-        judge=shared.told_once_each,
+        judge=_as_often,
         needs=("feature:processors|feature:process-only",),
         weight=0.5,
     ),

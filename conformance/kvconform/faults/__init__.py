@@ -20,9 +20,29 @@ __all__ = ["Fault", "FaultyImplementation", "catalogued", "faulty"]
 @cache
 def catalogued() -> Mapping[str, Fault]:
     """Every fault by name, in the order of the specification's sections."""
-    from . import caches, containers, declared, iterating, numbers, passes, resolving
+    from . import (
+        caches,
+        containers,
+        declared,
+        iterating,
+        narrow_layers,
+        narrow_turns,
+        numbers,
+        passes,
+        resolving,
+    )
 
-    modules = (resolving, passes, containers, iterating, caches, numbers, declared)
+    modules = (
+        resolving,
+        passes,
+        containers,
+        iterating,
+        caches,
+        numbers,
+        declared,
+        narrow_layers,
+        narrow_turns,
+    )
     listed = [fault for module in modules for fault in module.FAULTS]
     named = {fault.name: fault for fault in listed}
     if len(named) != len(listed):

@@ -39,7 +39,8 @@ class _Sticky:
         return affine.QuantizedRow(packed=row.packed, scales=before.scales, biases=before.biases)
 
 
-def _keeps_last_scales(original: Any, cache: Any, block: Any) -> Any:
+def keeps_last_scales(original: Any, cache: Any, block: Any) -> Any:
+    """A block whose rows have the scales of the row before it."""
     rows = original(cache, block)
     if not cache.rows:
         return rows
@@ -204,7 +205,7 @@ QUANTIZED = (
         does="Rows appended to a quantized cache take over the scales of its last row.",
         breaks=("QC-2",),
         seen="law: codes do not depend on when a row was stored",
-        patches=(wrapped(QuantizedCache, "packed", _keeps_last_scales),),
+        patches=(wrapped(QuantizedCache, "packed", keeps_last_scales),),
     ),
     Fault(
         name="growth-loses-a-row",

@@ -25,9 +25,13 @@ class FaultyImplementation:
         self._declaring = reference.factory(declared)
         self._behaving = reference.factory(replace(declared, **fault.behaves))
 
-    @cached_property
+    @property
     def info(self) -> Info:
         """The reference's own, under the fault's name."""
+        return self._info
+
+    @cached_property
+    def _info(self) -> Info:
         return self._declaring.info.model_copy(update={"name": f"fault:{self.fault.name}"})
 
     def run(self, scenario: Scenario) -> Observation:

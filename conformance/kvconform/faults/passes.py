@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from kvconform_reference import bit_widths, group_size, policy, protocol, tensor
@@ -63,12 +64,13 @@ def _offset_before_kind(original: Any, layer: Any, start: int, dialect: Any) -> 
 # ---------------------------------------------------------------- the plan
 
 
-def _with(plan: Plan, **changes: Any) -> Plan:
-    fields = {"triggered": plan.triggered, "replacements": plan.replacements, "waiting": plan.waiting}
-    return Plan(**{**fields, **changes})
+def with_changes(plan: Plan, **changes: Any) -> Plan:
+    """The plan with other fields."""
+    return replace(plan, **changes)
 
 
-def _slots(layers: Any) -> list[Slot]:
+def slots_of(layers: Any) -> list[Slot]:
+    """The top-level slots of a list."""
     return [Slot(None, place, layer, str(place)) for place, layer in enumerate(layers)]
 
 
@@ -91,7 +93,7 @@ def _idle_pass_rebuilds(original: Any, layers: Any, bits: Any, *rest: Any, **opt
     plan = original(layers, bits, *rest, **options)
     if bits is None or plan.triggered:
         return plan
-    return _with(plan, replacements=tuple((slot, slot.layer.copy()) for slot in _slots(layers)))
+    return with_changes(plan, replacements=tuple((slot, slot.layer.copy()) for slot in slots_of(layers)))
 
 
 def _kept_are_rebuilt(original: Any, layers: Any, *rest: Any, **options: Any) -> Plan:
@@ -99,8 +101,8 @@ def _kept_are_rebuilt(original: Any, layers: Any, *rest: Any, **options: Any) ->
     if not plan.triggered:
         return plan
     converted = {id(slot.layer) for slot, _ in plan.replacements}
-    kept = tuple((slot, slot.layer.copy()) for slot in _slots(layers) if id(slot.layer) not in converted)
-    return _with(plan, replacements=plan.replacements + kept)
+    kept = tuple((slot, slot.layer.copy()) for slot in slots_of(layers) if id(slot.layer) not in converted)
+    return with_changes(plan, replacements=plan.replacements + kept)
 
 
 def _misfit_holds_up(original: Any, layers: Any, *rest: Any, **options: Any) -> Plan:
@@ -110,7 +112,7 @@ def _misfit_holds_up(original: Any, layers: Any, *rest: Any, **options: Any) -> 
         for layer in layers
         if layer.kind == protocol.PLAIN and layer.head_dims and not policy.is_compatible(layer)
     ]
-    return _with(plan, replacements=()) if misfits else plan
+    return with_changes(plan, replacements=()) if misfits else plan
 
 
 def _requantizes(original: Any, layers: Any, bits: Any, *rest: Any, **options: Any) -> Plan:
@@ -119,10 +121,10 @@ def _requantizes(original: Any, layers: Any, bits: Any, *rest: Any, **options: A
         return plan
     again = tuple(
         (slot, _at_bits(slot.layer, bits))
-        for slot in _slots(layers)
+        for slot in slots_of(layers)
         if slot.layer.kind == protocol.QUANTIZED and slot.layer.bits != bits
     )
-    return _with(plan, replacements=plan.replacements + again)
+    return with_changes(plan, replacements=plan.replacements + again)
 
 
 def _at_bits(cache: Any, bits: int) -> Any:
@@ -142,7 +144,8 @@ def _bits_checked_late(original: Any, layers: Any, bits: Any, *rest: Any, **opti
     if bits in (None, *group_size.SUPPORTED_BITS):
         return original(layers, bits, *rest, **options)
     policy.commit(
-        _with(plan := original(layers, 8, *rest, **options), replacements=plan.replacements[:1]), layers
+        with_changes(plan := original(layers, 8, *rest, **options), replacements=plan.replacements[:1]),
+        layers,
     )
     return original(layers, bits, *rest, **options)
 
@@ -245,10 +248,6 @@ def _one_group_size_more(result: Any, source: Any) -> None:
     sizes = group_size.compatible_group_sizes(*source.head_dims)
     result.group_size = sizes[0]
     result.stored = source.fetch().map_blocks(result.packed)
-
-
-def _first_head_everywhere(_original: Any, block: Any, role: int, _head: int, index: int) -> Any:
-    return _original(block, role, 0, index)
 
 
 THRESHOLD_FAULTS = (
@@ -548,8 +547,8 @@ class _FirstHead:
     def __init__(self, source: Any) -> None:
         self._source = source
 
-    def row(self, role: int, _head: int, index: int) -> Any:
-        return self._source.row(role, 0, index)
+    def row(self, role: int, head: int, index: int) -> Any:
+        return self._source.row(role, min(head, 0), index)
 
 
 def _one_head(block: Any) -> Any:

@@ -65,11 +65,11 @@ def prepare_error_reaches_caller(
 def begins_at_nothing(
     scenario: IterateScenario, observation: IterateObservation, *, counts: bool
 ) -> Iterator[Finding]:
-    """IT-0: the state of the first call is none; the count of an iterator that was not asked is 0."""
+    """IT-0: the first step is handed no state; the count of an iterator that was not asked is 0."""
     for seen in traces.whole_turns(scenario, observation):
-        calls = traces.calls(seen.record.trace)
-        if calls and calls[0].state is not None:
-            yield traces.finding("the first call was handed a state", seen, None, calls[0].state)
+        calls = traces.calls(traces.until_first_sample(seen.record.trace))
+        if calls and calls[-1].state is not None:
+            yield traces.finding("the first step was handed a state", seen, None, calls[-1].state)
         if counts and seen.turn.nexts == 0 and seen.record.count != 0:
             yield traces.finding("the count does not start at 0", seen, 0, seen.record.count)
 

@@ -53,9 +53,10 @@ def prepare_called_with_window(
 
 
 def prepare_gets_no_state(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:
-    """PR-2: no call of the construction is handed a state (prepare's own calls, then the first step)."""
+    """PR-2: no call of prepare is handed a state; the step that follows them is IT-0's business."""
     for seen in traces.turns(scenario, observation):
-        states = [call.state for call in traces.calls(traces.construction(seen.record.trace))]
+        calls = traces.calls(traces.construction(seen.record.trace))
+        states = [call.state for call in calls[:-1]]
         if any(state is not None for state in states):
             yield traces.finding("a call of the prefill was handed a state", seen, None, states)
 

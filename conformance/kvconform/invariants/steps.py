@@ -135,17 +135,29 @@ def processed_once_each(
     scenario: IterateScenario, observation: IterateObservation, *, told: bool
 ) -> Iterator[Finding]:
     """PS-1: as many process calls as samples; with ``told`` each sample is told to the processor at once."""
-    for seen in traces.whole_turns(scenario, observation):
+    yield from processed_as_often(scenario, observation, told=told)
+    for seen in traces.whole_turns(scenario, observation) if told else ():
         trace = seen.record.trace
         sampled = traces.samples(trace)
-        processed = len(traces.events(trace, ProcessEvent))
-        if processed != len(sampled):
-            yield traces.finding(
-                "process and sample were not called equally often", seen, len(sampled), processed
-            )
         reported = [event.token for event in trace if isinstance(event, DidSampleEvent)]
-        if told and reported != sampled:
+        if reported != sampled:
             yield traces.finding("did-sample was not told every sampled token", seen, sampled, reported)
+
+
+def processed_as_often(
+    scenario: IterateScenario, observation: IterateObservation, *, told: bool
+) -> Iterator[Finding]:
+    """NX-3: as many process calls as samples, and with ``told`` as many did-samples."""
+    for seen in traces.whole_turns(scenario, observation):
+        trace = seen.record.trace
+        sampled = len(traces.samples(trace))
+        kinds = (ProcessEvent, DidSampleEvent) if told else (ProcessEvent,)
+        for name, kind in zip(("process", "did-sample"), kinds, strict=False):
+            called = len(traces.events(trace, kind))
+            if called != sampled:
+                yield traces.finding(
+                    f"{name} and sample were not called equally often", seen, sampled, called
+                )
 
 
 def offsets_add_up(scenario: IterateScenario, observation: IterateObservation) -> Iterator[Finding]:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from ..checks import Check, Context
-from ..examine import examine, examples_for, why_not
+from ..examine import examine, examples_for, judge_scenario, why_not
 from ..implementations import reference
 from ..observation import Observation, Refusal
+from ..outcomes import FAILURES
 from ..scenario import Scenario
 from .tracing import TracedDialect, read_parameters, traced
 
@@ -47,14 +48,23 @@ class Corpus:
         for check in checks:
             self.asked(check)
 
+    def fails_itself(self, check: Check, asked: Asked) -> bool:
+        """Whether the unharmed reference fails there too: some dialects break universal statements."""
+        unharmed = reference.factory(self.context.dialect)
+        return judge_scenario(check, unharmed, self.context, asked.scenario).outcome in FAILURES
+
     def _ask(self, check: Check) -> tuple[Asked, ...]:
         if why_not(check, self.context) is not None:
             return ()
         listener = _Listener(self.context, check)
-        silent = replace(check, judge=lambda *_asked: (), companion=None, judges_refusals=True)
+        silent = replace(check, judge=_no_findings, companion=None, judges_refusals=True)
         examples = examples_for(check, self.context.budget)
         examine(silent, listener, self.context, seed=self.seed, max_examples=examples, shrink=False)
         return tuple(listener.heard)
+
+
+def _no_findings(*_judged: object) -> tuple[()]:
+    return ()
 
 
 class _Listener:
@@ -73,14 +83,13 @@ class _Listener:
         answer: Observation | None = None
         try:
             with traced(touched):
-                answer = self._answer(scenario)
+                return (answer := self._answer(scenario))
         finally:
             for other in self._companions(scenario):
                 with traced(touched):
                     self._answer(other)
             noted = frozenset(touched | read_parameters())
             self.heard.append(Asked(scenario=scenario, answer=answer, touched=noted))
-        return answer
 
     def _answer(self, scenario: Scenario) -> Observation:
         try:
