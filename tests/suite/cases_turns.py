@@ -127,7 +127,7 @@ CASES = (
         statement=partial(building.begins_at_nothing, counts=True),
         scenario=made(turn(nexts=0)),
         wrong=change(event("call"), state=0),
-        says="the first call was handed a state",
+        says="the first step was handed a state",
     ),
     Case(
         name="a count from the start",
@@ -263,7 +263,7 @@ CASES = (
         name="a state in the prefill",
         statement=prefills.prepare_gets_no_state,
         scenario=made(turn(3, prefill_step=2), model=ALWAYS),
-        wrong=change(event("call", 1), state=5),
+        wrong=change(event("call"), state=5),
         says="a call of the prefill was handed a state",
     ),
     Case(
