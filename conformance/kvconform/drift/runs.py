@@ -75,11 +75,11 @@ class Runs:
     def _watched(
         self, container: CacheContainer, parameters: GenerateParameters, watch: Watch, stop: Collection[int]
     ) -> GenerateObservation:
-        handed_out = 0
+        handed_out: list[int] = []
         last = self.prompt[-1:]
         try:
             for token in reference_run.tokens(last, self.loaded, container, parameters, DIALECT, watch):
-                handed_out += 1
+                handed_out.append(token)
                 if token in stop:
                     break
         except Exception as error:  # whatever a model's code raises
