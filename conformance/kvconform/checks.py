@@ -11,14 +11,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from kvconform_reference.dialect import Dialect
-
 from .implementation import Info
 from .observation import Observation
 from .scenario import Scenario
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
+    from kvconform_reference.dialect import Dialect
 
 
 @dataclass(frozen=True, kw_only=True)

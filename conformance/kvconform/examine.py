@@ -40,6 +40,14 @@ TIMEOUTS_WHILE_SHRINKING = 1
 SHRINK_SECONDS = 10.0
 """Beyond this a smaller scenario is not worth the wait; it is the smallest found so far that is shown."""
 
+UNHELPFUL = (
+    HealthCheck.too_slow,
+    HealthCheck.filter_too_much,
+    HealthCheck.data_too_large,
+    HealthCheck.large_base_example,
+)
+"""What Hypothesis would complain of is up to the implementation here: how fast it is, what it can answer."""
+
 HOPELESS = 40
 """After so many answers of `unsupported` in a row nothing else is expected."""
 
@@ -182,7 +190,7 @@ class _Examination:
             deadline=None,
             derandomize=False,
             phases=(Phase.generate, Phase.shrink) if self.shrink else (Phase.generate,),
-            suppress_health_check=list(HealthCheck),
+            suppress_health_check=UNHELPFUL,
             report_multiple_bugs=False,
             print_blob=False,
             verbosity=Verbosity.quiet,

@@ -123,5 +123,5 @@ class ProtocolBroken(Trouble):
     outcome = "protocol"
 
 
-class StartFailed(Exception):
+class StartFailed(Exception):  # noqa: N818
     """The implementation could not be started or imported; the message says why and what to do."""

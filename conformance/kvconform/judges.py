@@ -9,6 +9,7 @@ from . import projections
 from .checks import Context, Expect, Finding, Judge
 from .invariants.affine import accepts_exactly
 from .invariants.ledger import RowJudge
+from .jsondata import is_list, is_object
 from .observation import Observation, Refusal
 from .projections import Projection
 from .scenario import Scenario
@@ -109,16 +110,21 @@ def same(projection: Projection, about: str) -> Judge:
 
 def first_difference(expected: Any, observed: Any, path: str = "") -> tuple[str, Any, Any]:
     """Where two JSON-ready values differ first, and the two parts there."""
-    if isinstance(expected, dict) and isinstance(observed, dict):
-        for key in (*expected, *(key for key in observed if key not in expected)):  # pyright: ignore
-            if expected.get(key) != observed.get(key):  # pyright: ignore
-                return first_difference(expected.get(key), observed.get(key), f"{path}.{key}".lstrip("."))  # pyright: ignore
-    if isinstance(expected, list) and isinstance(observed, list):
-        if len(expected) != len(observed):  # pyright: ignore
-            return f"the length of {path or 'the answer'}", len(expected), len(observed)  # pyright: ignore
-        for index, (one, other) in enumerate(zip(expected, observed, strict=False)):  # pyright: ignore
-            if one != other:
-                return first_difference(one, other, f"{path}[{index}]")
+    if is_object(expected) and is_object(observed):
+        for key in (*expected, *(key for key in observed if key not in expected)):
+            if expected.get(key) != observed.get(key):
+                return first_difference(expected.get(key), observed.get(key), f"{path}.{key}".lstrip("."))
+    if is_list(expected) and is_list(observed):
+        return _first_difference_of_lists(expected, observed, path)
+    return path, expected, observed
+
+
+def _first_difference_of_lists(expected: list[Any], observed: list[Any], path: str) -> tuple[str, Any, Any]:
+    if len(expected) != len(observed):
+        return f"the length of {path or 'the answer'}", len(expected), len(observed)
+    for index, (one, other) in enumerate(zip(expected, observed, strict=True)):
+        if one != other:
+            return first_difference(one, other, f"{path}[{index}]")
     return path, expected, observed
 
 

@@ -25,7 +25,7 @@ class ObjectView(Document):
     """What a look at one cache object shows. Absent (null) means: it has no such thing."""
 
     kind: str
-    """``plain``, ``chunked``, ``rotating``, ``quantized``, ``recurrent``, ``composite``; free text otherwise."""
+    """``plain``, ``chunked``, ``rotating``, ``quantized``, ``recurrent``, ``composite``; else free text."""
     offset: Int | None = None
     rows: Int | None = None
     """Rows a reader gets."""
@@ -53,7 +53,7 @@ class StepError(Document):
     """An error of one step or turn; the scenario goes on after it."""
 
     kind: Literal["refused", "model", "internal"]
-    """``refused``: a clear refusal; ``model``: the scripted model's own error came through; else ``internal``."""
+    """``refused``: a clear refusal; ``model``: the scripted model's own error; else ``internal``."""
     message: str
 
 
@@ -88,7 +88,7 @@ class OperationRecord(Document):
 
     error: StepError | None = None
     result: Int | None = None
-    """Append: rows the reader gets back. Trim: rows trimmed. Save and state: rows stored per exported array."""
+    """Append: rows the reader gets back. Trim: rows trimmed. Save and state: rows per exported array."""
     current: int
     objects: tuple[ObjectView, ...]
 
@@ -225,7 +225,7 @@ class TurnRecord(Document):
     trace: tuple[Event, ...]
     count: Int | None = None
     prefill_times: tuple[float, float] | None = None
-    """Seconds of prefill as reported after construction and after the last ``next``; never compared exactly."""
+    """Seconds of prefill, reported after construction and after the last ``next``; never compared exactly."""
     holders: dict[str, tuple[int, ...]]
     objects: tuple[ObjectView, ...]
 

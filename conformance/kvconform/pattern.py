@@ -1,4 +1,4 @@
-"""The content pattern and token streams of scenarios: 32-bit integer arithmetic, defined in docs/scenarios.md."""
+"""The content pattern and the prompts of scenarios: 32-bit integer arithmetic, see docs/scenarios.md."""
 
 from __future__ import annotations
 

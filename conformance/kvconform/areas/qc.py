@@ -37,10 +37,6 @@ def _examples(*scenarios: CacheScenario) -> Any:
     return lambda _context: scenarios
 
 
-def _few_appends(_context: Context) -> Any:
-    return st.lists(caches.appends, max_size=2)
-
-
 def _read(context: Context) -> Any:
     operations = st.lists(caches.appends | caches.trims, max_size=2)
     return caches.scenarios(SMALL(context, every_dtype=True), operations, observe=caches.CONTENT)
@@ -211,12 +207,6 @@ def _packed(context: Context) -> Any:
     plain = caches.small_plain(context, lengths=st.integers(1, 2))
     return caches.scenarios(
         plain, st.tuples(caches.converts(context, requests=st.just(32))), observe=caches.CONTENT
-    )
-
-
-def _wide(context: Context) -> Any:
-    return caches.scenarios(
-        caches.quantized(context, lengths=st.integers(1, 3), largest=256), st.just(()), observe=caches.CONTENT
     )
 
 

@@ -33,9 +33,13 @@ class ReferenceImplementation:
     def __init__(self, dialect: Dialect) -> None:
         self.dialect = dialect
 
-    @cached_property
+    @property
     def info(self) -> Info:
         """Who this is, and all that the dialect has a concept of."""
+        return self._info
+
+    @cached_property
+    def _info(self) -> Info:
         return Info(
             name="reference",
             version=__version__,

@@ -12,6 +12,8 @@ from ..scenario import (
     CompositeLayer,
     ContainerScenario,
     Layer,
+    PlainLayer,
+    RecurrentLayer,
     RotatingLayer,
     TrimStep,
 )
@@ -82,19 +84,18 @@ def _numbered(layers: tuple[Layer, ...], first: int = 0, path: str = "") -> Iter
 
 def stored_dims(layer: Layer, *, written: bool = False) -> tuple[int | None, int | None]:
     """Head dims that a look shows: of the stored rows, so that before the first write there are none."""
-    if layer.kind in ("recurrent", "composite"):
+    if isinstance(layer, RecurrentLayer | CompositeLayer):
         return None, None
-    dims = layer.key_dim, layer.value_dim  # pyright: ignore[reportAttributeAccessIssue]
-    return dims if written or layer.length else (None, None)  # pyright: ignore[reportAttributeAccessIssue]
+    return (layer.key_dim, layer.value_dim) if written or layer.length else (None, None)
 
 
 def expected_fill(layer: Layer) -> dict[str, Any]:
     """Kind, offset and rows of a layer as its scenario says, by arithmetic."""
-    if layer.kind in ("recurrent", "composite"):
+    if isinstance(layer, RecurrentLayer | CompositeLayer):
         return {"kind": layer.kind, "offset": None, "rows": None}
-    offset = rows = layer.length  # pyright: ignore[reportAttributeAccessIssue]
-    if layer.kind == "plain":
-        offset = rows = layer.length - layer.trim  # pyright: ignore[reportAttributeAccessIssue]
+    offset = rows = layer.length
+    if isinstance(layer, PlainLayer):
+        offset = rows = layer.length - layer.trim
     if isinstance(layer, ChunkedLayer) and layer.drop_front:
         rows = min(layer.length, layer.chunk_size)
     if isinstance(layer, RotatingLayer) and layer.singly:

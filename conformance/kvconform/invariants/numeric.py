@@ -17,7 +17,7 @@ from .tensors import row_bytes
 class QuantizedRow(NamedTuple):
     """One row: what went in and what came out."""
 
-    index: int
+    number: int
     values: tuple[float, ...]
     row: Quantized
 

@@ -218,7 +218,7 @@ def sources_unchanged(scenario: ContainerScenario, observation: ContainerObserva
             replaced |= {place.before for place in moment.conversions()}
         elif getattr(moment.step, "through", "container") != "container":
             return
-        sources = replaced | (_plain_objects(moment) if isinstance(moment.step, PassStep) else set())
+        sources = replaced | (_plain_objects(moment) if isinstance(moment.step, PassStep) else set[int]())
         for number in sorted(sources):
             differences = reading.differing(moment.before.objects[number], moment.after.objects[number])
             if differences:

@@ -6,7 +6,15 @@ from collections.abc import Iterator
 
 from ..checks import Finding
 from ..observation import Observation, Refusal, ResolveObservation
-from ..scenario import CompositeLayer, Layer, PlainLayer, RecurrentLayer, ResolveScenario
+from ..scenario import (
+    ChunkedLayer,
+    CompositeLayer,
+    Layer,
+    PlainLayer,
+    RecurrentLayer,
+    ResolveScenario,
+    RotatingLayer,
+)
 from . import sizes
 
 
@@ -105,7 +113,7 @@ def bad_dims_refused(scenario: ResolveScenario, observation: Observation) -> Ite
 
 def stored_dims(layer: Layer) -> tuple[int, int] | None:
     """The head dims of a layer that holds exactly one key and one value array (HD-1)."""
-    if layer.kind in ("plain", "chunked", "rotating") and layer.length:
+    if isinstance(layer, PlainLayer | ChunkedLayer | RotatingLayer) and layer.length:
         return layer.key_dim, layer.value_dim
     return None
 
@@ -155,13 +163,13 @@ def quantizable(
 
 
 def two_arrays_are_no_trap(scenario: ResolveScenario, observation: ResolveObservation) -> Iterator[Finding]:
-    """HD-3: a recurrent layer is neither quantizable nor resolved, however many arrays it holds."""
+    """HD-3: a recurrent layer is neither quantizable nor compatible nor resolved, whatever it holds."""
     assert isinstance(scenario.layer, RecurrentLayer | CompositeLayer)
-    answer = (observation.quantizable, observation.group_size)
-    if answer != (False, None):
+    answer = (observation.quantizable, bool(observation.compatible), observation.group_size)
+    if answer != (False, False, None):
         yield _wrong(
             "a recurrent layer was taken for one with a key and a value array",
             scenario,
-            (False, None),
+            (False, False, None),
             answer,
         )

@@ -116,7 +116,7 @@ def _load(area: str) -> tuple[str, tuple[Requirement, ...]]:
 
 
 def _requirement(area: str, name: str, entry: dict[str, Any]) -> Requirement:
-    fields = {field: _frozen(value) for field, value in entry.items()}
+    fields: dict[str, Any] = {field: _frozen(value) for field, value in entry.items()}
     requirement = Requirement(id=name, area=area, **fields)
     _check(requirement)
     return requirement

@@ -41,7 +41,7 @@ def schema() -> dict[str, Any]:
     return {
         "$schema": DIALECT,
         "title": "Documents of kvconform",
-        "description": "Scenarios, observations, vectors, golden streams, replay files. Their meaning: docs/scenarios.md.",
+        "description": "Scenarios, observations, vectors, streams, replay files. Meaning: docs/scenarios.md.",
         "anyOf": [{"$ref": f"#/$defs/{name}"} for name in DOCUMENTS],
         "$defs": {name: definitions[name] for name in sorted(definitions)},
     }

@@ -45,9 +45,13 @@ FEATURES = (
 class MlxLmAdapter:
     """Answers every kind with what the installed mlx-lm does."""
 
-    @cached_property
+    @property
     def info(self) -> Info:
         """Name, versions, the dialect of this version, and what was found to work."""
+        return self._info
+
+    @cached_property
+    def _info(self) -> Info:
         return Info(
             name="mlx-lm",
             version=package.MLX_LM_VERSION,
