@@ -23,6 +23,10 @@ SEEN_BY_PROPERTIES_ONLY = {"QC-8", "QC-11", "NX-5"}
 """A fault that breaks one of these first may escape the vectors: bytes, exports, and the prefill's clock."""
 
 
+AS_DECLARED = {"errors-by-declaration"}
+"""Breaks a universal statement by doing what its dialect says, so that every vector of the dialect is met."""
+
+
 def test_there_are_enough_of_them() -> None:
     assert len(all_sources()) >= 150
     assert len(VECTORS) >= len(all_sources())
@@ -79,7 +83,7 @@ def test_a_fault_that_no_vector_about_its_requirements_catches_breaks_what_no_ve
     escaped = {
         name: fault.breaks
         for name, fault in catalogued().items()
-        if fault.breaks[0] not in SEEN_BY_PROPERTIES_ONLY and not caught(name)
+        if fault.breaks[0] not in SEEN_BY_PROPERTIES_ONLY and name not in AS_DECLARED and not caught(name)
     }
     assert not escaped, "write a vector for each (kvconform/vectors/source), then record it"
 

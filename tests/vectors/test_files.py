@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ from kvconform.errors import UserError
 from kvconform.requirements import catalogue
 from kvconform.suite import all_checks
 from kvconform.vectors import library, reports_page, schema
-from kvconform.vectors.document import VECTOR
+from kvconform.vectors.coverage import INEXPRESSIBLE
+from kvconform.vectors.document import VECTOR, Vector
 from kvconform.vectors.export import exported
 from kvconform.vectors.formatting import json_text
 from kvconform.vectors.reports import REPORTS
@@ -143,3 +146,37 @@ def test_vectors_cite_public_reports_by_their_address() -> None:
     cited = {url for vector in VECTORS.values() for url in vector.reports or ()}
     assert cited <= {report.url for report in REPORTS.values()}
     assert len(cited) > 30
+
+
+# ---------------------------------------------------------------- the page
+
+PAGE = (Path(__file__).parents[2] / "docs" / "vectors.md").read_text(encoding="utf-8")
+
+
+def test_the_page_names_every_field_and_no_other() -> None:
+    rows = re.findall(r"^\| `(\w+)` \|", PAGE, flags=re.MULTILINE)
+    assert rows == list(Vector.model_fields)
+
+
+def test_ids_and_links_on_the_page_exist() -> None:
+    named = set(re.findall(r"`([a-z]{2}-[a-z0-9-]+)`", PAGE)) | set(re.findall(r"--vector ([\w-]+)", PAGE))
+    assert len(named) > 3
+    assert named <= set(VECTORS)
+    assert set(re.findall(r"\(((?:[A-Z]{2})-\d+)\)", PAGE)) == set(INEXPRESSIBLE)
+    folder = Path(__file__).parents[2] / "docs"
+    links = set(re.findall(r"\]\(([\w/.-]+\.md)\)", PAGE)) - {"faults.md"}
+    assert {link for link in links if not (folder / link).is_file()} == set()
+
+
+def test_commands_on_the_page_are_understood(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    commands = [
+        shlex.split(line) for line in re.findall(r"^kvconform (vectors .+)$", PAGE, flags=re.MULTILINE)
+    ]
+    assert len(commands) > 4
+    for command in commands:
+        known = [word for word in command if word.startswith("-")]
+        assert main([*command[:2], "--help"]) == 0, command
+        if command[1] == "export":
+            assert main(command) == 0, command
+        assert set(known) <= {"--requirement", "--vector", "--dialect", "--format", "-o"}

@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from kvconform.cli import main
+from kvconform.implementations import mlx_lm
 from kvconform.known import known_failures_for
 
 pytestmark = [pytest.mark.goldens, pytest.mark.mlx]
+
+
+@pytest.fixture(autouse=True)
+def installed() -> None:
+    if missing := mlx_lm.missing_packages():
+        why = f"{' and '.join(missing)} not installed: pip install 'kvconform[mlx]'"
+        pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
 
 
 def test_what_mlx_lm_gets_wrong_is_known(capsys: pytest.CaptureFixture[str]) -> None:

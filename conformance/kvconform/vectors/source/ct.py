@@ -157,6 +157,12 @@ OTHER_LATCHES = (
         dialects=CURRENT,
     ),
     vector(
+        "ct-armed-below-far-line",
+        "CT-8",
+        "a pass whose start is far away disarms, as if it were never to be reached",
+        container(S(3), steps=[mq(start=100_000), append(2), mq(start=4)]),
+    ),
+    vector(
         "ct-armed-below-line-free",
         "CT-8",
         "layers that were looked at once are not looked at again",

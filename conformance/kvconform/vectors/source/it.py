@@ -132,7 +132,7 @@ VECTORS = (
     ),
     vector(
         "it-warm-caches",
-        "IT-7 NX-3",
+        "IT-7 IT-0 NX-3",
         "positions start at 0 although the caches hold rows already",
         iterate(S(7), S(3), turns=[turn(4, 3, bits=4, start=12)]),
         dialects=CURRENT,

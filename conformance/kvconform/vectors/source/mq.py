@@ -186,6 +186,18 @@ KINDS = (
         reports="mlx-lm#1573 maclocal-api#96 mlx-engine#78",
     ),
     vector(
+        "mq-rotating-content-stays",
+        "MQ-3 MQ-11 KC-2",
+        "a sliding window that is kept is put in another order, or cut",
+        free(
+            R(11, 8, key_dim=32, value_dim=32, singly=True),
+            S(11, 32),
+            steps=[mq(4, 32)],
+            observe={"content": True},
+        ),
+        dialects=KEEPS_ROTATING,
+    ),
+    vector(
         "mq-rotating-many",
         "MQ-11 MQ-3 MQ-4 MQ-17",
         "five sliding-window layers before each full one: the full ones are not reached",

@@ -21,7 +21,7 @@ VECTORS = (
     ),
     vector(
         "nx-limit-2-asked-on",
-        "NX-1",
+        "NX-1 NX-3",
         "asking on after the end calls the model, or starts again",
         iterate(E, turns=[turn(4, 5, max_tokens=2)]),
         reports="mistral.rs#1539",

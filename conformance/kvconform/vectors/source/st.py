@@ -54,6 +54,13 @@ VECTORS = (
         iterate(E, turns=[turn(5, 1)], model={"seed": 7, "vocab": 1009}),
     ),
     vector(
+        "st-last-position-quantizing",
+        "ST-5 ST-1",
+        "with bits another position's logits than the last are sampled",
+        iterate(E, turns=[turn(6, 2, bits=4, start=100)], model={"seed": 9, "vocab": 1009}),
+        dialects=CURRENT,
+    ),
+    vector(
         "st-offset-through-conversion",
         "ST-6 NX-3",
         "the conversion moves the offset to a full buffer, or back",

@@ -15,6 +15,15 @@ VECTORS = (
         )
         for start in (9, 10, 11)
     ),
+    *(
+        vector(
+            f"th-growth-boundary-{rows}",
+            "TH-1",
+            "the line is missed where it falls on a boundary of the buffer",
+            free(S(rows), steps=[mq(start=256)]),
+        )
+        for rows in (255, 256, 257)
+    ),
     vector(
         "th-empty-at-zero",
         "TH-2 MQ-8",
