@@ -12,7 +12,9 @@ struct InvalidInput: Error, CustomStringConvertible {
 let supportedBits = [2, 3, 4, 5, 6, 8]  // MQ-14
 
 func check(bits: Int) throws {
-    if !supportedBits.contains(bits) { throw InvalidInput("bits \(bits) are not supported; use one of \(supportedBits)") }
+    if !supportedBits.contains(bits) {
+        throw InvalidInput("bits \(bits) are not supported; use one of \(supportedBits)")
+    }
 }
 
 func check(length: Int, bits: Int, groupSize: Int) throws {
@@ -20,7 +22,9 @@ func check(length: Int, bits: Int, groupSize: Int) throws {
     if ![32, 64, 128].contains(groupSize) {
         throw InvalidInput("group size \(groupSize) is not supported; use 32, 64 or 128")
     }
-    if length % groupSize != 0 { throw InvalidInput("group size \(groupSize) does not divide a row of \(length) values") }
+    if length % groupSize != 0 {
+        throw InvalidInput("group size \(groupSize) does not divide a row of \(length) values")
+    }
 }
 
 struct Group {

@@ -199,7 +199,9 @@ final class QuantizedCache: RowCache {
     }
 
     private func twin() -> QuantizedCache {
-        guard let twin = try? QuantizedCache(bits: bits, groupSize: groupSize) else { fatalError("its bits were checked") }
+        guard let twin = try? QuantizedCache(bits: bits, groupSize: groupSize) else {
+            fatalError("its bits were checked")
+        }
         twin.state = state
         return twin
     }

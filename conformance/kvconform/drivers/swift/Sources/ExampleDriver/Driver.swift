@@ -11,8 +11,9 @@ final class Driver: Implementation {
             layers: ["plain", "chunked", "rotating", "quantized", "recurrent", "composite"],
             features: [
                 "container", "free-pass", "resolver", "layer-queries", "model-list", "accesses", "accounting", "copy",
-                "convert", "save-load", "state", "head-counts", "prepare", "logits-prefill", "model-state", "processors",
-                "samplers", "penalty", "sampler-first", "prompt-array", "both-refused", "eager", "count", "prefill-time",
+                "convert", "save-load", "state", "head-counts", "prepare", "logits-prefill", "model-state",
+                "processors", "samplers", "penalty", "sampler-first", "prompt-array", "both-refused", "eager",
+                "count", "prefill-time",
             ]))
 
     func refuses(_ error: any Error) -> Bool { error is InvalidInput }
@@ -59,7 +60,9 @@ final class Driver: Implementation {
     func trim(_ cache: Cache, rows: Int) -> Int { cache.trim(rows) }
 
     func dropFront(of cache: Cache) throws {
-        guard let chunked = cache as? ChunkedCache else { throw Refused("only a chunked cache can drop its front. KC-3") }
+        guard let chunked = cache as? ChunkedCache else {
+            throw Refused("only a chunked cache can drop its front. KC-3")
+        }
         chunked.dropFront()
     }
 

@@ -1,7 +1,9 @@
 // Which group size a layer is quantized with (GS, resolver `nearest`).
 
 func compatibleGroupSizes(keyDim: Int, valueDim: Int) throws -> [Int] {
-    if keyDim <= 0 || valueDim <= 0 { throw InvalidInput("head dims \(keyDim) and \(valueDim) are not positive") }  // GS-12
+    if keyDim <= 0 || valueDim <= 0 {  // GS-12
+        throw InvalidInput("head dims \(keyDim) and \(valueDim) are not positive")
+    }
     return [32, 64, 128].filter { keyDim % $0 == 0 && valueDim % $0 == 0 }
 }
 

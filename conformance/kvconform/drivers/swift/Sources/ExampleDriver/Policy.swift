@@ -33,7 +33,9 @@ func converts(_ cache: Cache, groupSize: Int) throws -> Bool {
 func plannedPass(
     _ layers: [Cache], bits: Int?, groupSize: Int, start: Int
 ) throws -> (triggered: Bool, layers: [Cache]) {
-    guard let bits, layers.contains(where: { qualifies($0, start: start) }) else { return (false, layers) }  // MQ-1, MQ-2
+    guard let bits, layers.contains(where: { qualifies($0, start: start) }) else {
+        return (false, layers)  // MQ-1, MQ-2
+    }
     try check(bits: bits)  // MQ-14
     var converted: [ObjectIdentifier: Cache] = [:]  // an object that sits in two places is converted once (MQ-12)
     let after = try layers.map { layer -> Cache in

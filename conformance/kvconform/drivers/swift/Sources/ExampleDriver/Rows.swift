@@ -103,7 +103,9 @@ struct Rows {
         var at = 0
         for segment in segments {
             let (low, high) = (max(start - at, 0), min(stop - at, segment.range.count))
-            if low < high { result.append(segment.block, segment.range.lowerBound + low..<segment.range.lowerBound + high) }
+            if low < high {
+                result.append(segment.block, segment.range.lowerBound + low..<segment.range.lowerBound + high)
+            }
             at += segment.range.count
         }
         return result

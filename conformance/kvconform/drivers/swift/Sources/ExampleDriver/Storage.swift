@@ -74,7 +74,8 @@ private func filled(_ cache: RowCache, from state: JSON) throws -> RowCache {
     guard let rows = state["rows"] else { return cache }
     func int(_ name: String) throws -> Int { try value(rows[name]?.intValue, name) }
     let dtype = DType(rawValue: try value(rows["dtype"]?.stringValue, "dtype")) ?? .float32
-    let shape = RowShape(heads: try int("heads"), keyDim: try int("key_dim"), valueDim: try int("value_dim"), dtype: dtype)
+    let shape = RowShape(
+        heads: try int("heads"), keyDim: try int("key_dim"), valueDim: try int("value_dim"), dtype: dtype)
     let sides = try value(rows["sides"]?.arrayValue, "sides").map { side in
         try value(side.arrayValue, "sides").map { row in
             let parts = try value(row.arrayValue, "sides").map(bytes)

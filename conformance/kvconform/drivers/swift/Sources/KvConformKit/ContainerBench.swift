@@ -87,7 +87,9 @@ final class ContainerBench<I: Implementation> {
         let throughCaller = try fields.text("through", "container") == "caller"
         let named = try fields.ints("layers")
         try fields.done()
-        if throughCaller && caller == nil { throw Unsupported("there is no caller's list here: the model was asked for one") }
+        if throughCaller && caller == nil {
+            throw Unsupported("there is no caller's list here: the model was asked for one")
+        }
         let held = throughCaller ? caller?.layers ?? [] : try list(holding)
         switch act {
         case "append":

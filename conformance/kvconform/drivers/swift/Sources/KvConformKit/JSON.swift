@@ -156,7 +156,9 @@ private struct Reader {
             at += 1
         }
         if at == start + (negative ? 1 : 0) { throw wrong("no value") }
-        let marks: [UInt8] = [UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"), UInt8(ascii: "+"), UInt8(ascii: "-")]
+        let marks: [UInt8] = [
+            UInt8(ascii: "."), UInt8(ascii: "e"), UInt8(ascii: "E"), UInt8(ascii: "+"), UInt8(ascii: "-"),
+        ]
         if !overflow && !marks.contains(here) { return .int(negative ? -whole : whole) }
         while marks.contains(here) || (here >= 0x30 && here <= 0x39) { at += 1 }
         let text = String(decoding: UnsafeBufferPointer(rebasing: bytes[start..<at]), as: UTF8.self)

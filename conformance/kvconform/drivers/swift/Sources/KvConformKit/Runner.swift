@@ -35,7 +35,9 @@ public final class Runner<I: Implementation> {
         let layer = fields.find("layer")
         try fields.done()
         if let layer {
-            if keyDim != nil || valueDim != nil { throw Refused("head dims and a layer are both given; give one of them") }
+            if keyDim != nil || valueDim != nil {
+                throw Refused("head dims and a layer are both given; give one of them")
+            }
             return try resolve(requested, Layer.all([layer])[0])
         }
         guard let keyDim, let valueDim else { throw Refused("one head dim is missing; give both, or a layer") }
@@ -56,7 +58,7 @@ public final class Runner<I: Implementation> {
             "group_size": .optional(size),
             "head_dims": dims.map { .ints([$0.key, $0.value]) } ?? .null,
             "quantizable": .bool(quantizable),
-            "compatible": .bool(try quantizable && implementation.isCompatible(cache)),  // HD-3: of quantizable ones only
+            "compatible": .bool(try quantizable && implementation.isCompatible(cache)),  // HD-3
         ]
     }
 
@@ -70,7 +72,8 @@ public final class Runner<I: Implementation> {
         }
         let packed = try implementation.quantize(tensor, bits: bits, groupSize: groupSize)
         return [
-            "kind": "quantize", "packed": packed.packed.json, "scales": packed.scales.json, "biases": packed.biases.json,
+            "kind": "quantize", "packed": packed.packed.json, "scales": packed.scales.json,
+            "biases": packed.biases.json,
         ]
     }
 
@@ -80,7 +83,9 @@ public final class Runner<I: Implementation> {
     func build(_ layer: Layer) throws -> I.Cache {
         let cache = try implementation.makeCache(layer, children: layer.children.map(build))
         if layer.kind == .recurrent {
-            if layer.filled { try access.put(number: Int(chainAll(layer.stream)) % stateModulus, into: cache, of: layer) }
+            if layer.filled {
+                try access.put(number: Int(chainAll(layer.stream)) % stateModulus, into: cache, of: layer)
+            }
             return cache
         }
         if layer.singly {
@@ -96,7 +101,9 @@ public final class Runner<I: Implementation> {
     /// The record of an error of one step; rethrows what concerns the whole scenario.
     func record(_ error: any Error) throws -> JSON {
         if error is Unsupported || error is BadRequest { throw error }
-        let kind = error is PrepareFailed ? "model" : implementation.refuses(error) || error is Refused ? "refused" : "internal"
+        let kind =
+            error is PrepareFailed
+            ? "model" : implementation.refuses(error) || error is Refused ? "refused" : "internal"
         return ["kind": .string(kind), "message": .string("\(error)")]
     }
 }

@@ -22,10 +22,14 @@ public struct Tensor {
 
     init(_ json: JSON) throws {
         var fields = try Fields(json, "tensor")
-        guard let dtype = DType(rawValue: try fields.text("dtype", "")) else { throw fields.wrong("dtype", "is not known") }
+        guard let dtype = DType(rawValue: try fields.text("dtype", "")) else {
+            throw fields.wrong("dtype", "is not known")
+        }
         self.dtype = dtype
         self.shape = try fields.ints("shape") ?? []
-        guard let bytes = decodedBase64(try fields.text("data", "")) else { throw fields.wrong("data", "is not base64") }
+        guard let bytes = decodedBase64(try fields.text("data", "")) else {
+            throw fields.wrong("data", "is not base64")
+        }
         self.bytes = bytes
         try fields.done()
     }

@@ -43,7 +43,8 @@ public final class Server<I: Implementation> {
         do {
             let request = try JSON(parsing: line)
             guard request["jsonrpc"]?.stringValue == "2.0", let method = request["method"]?.stringValue else {
-                throw BadRequest(code: .badRequest, message: "not a request: \(String(decoding: line.prefix(200), as: UTF8.self))")
+                throw BadRequest(
+                    code: .badRequest, message: "not a request: \(String(decoding: line.prefix(200), as: UTF8.self))")
             }
             id = request["id"] ?? .null
             let result = try handle(method, request["params"] ?? [:])

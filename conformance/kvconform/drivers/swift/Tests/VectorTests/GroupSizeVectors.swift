@@ -13,9 +13,10 @@ private struct Vector: Decodable {
 @Test func groupSizesAreThoseOfTheVectors() throws {
     let folder = URL(fileURLWithPath: try #require(ProcessInfo.processInfo.environment["KVCONFORM_VECTORS"]))
     let names = try FileManager.default.subpathsOfDirectory(atPath: folder.path).filter { $0.hasSuffix(".json") }
-    let vectors = try names.map { try JSONDecoder().decode(Vector.self, from: Data(contentsOf: folder.appending(path: $0))) }
-    for vector in vectors where vector.dialects.contains("proposal") && vector.expected.kind == "resolve" {
+    for name in names {
+        let vector = try JSONDecoder().decode(Vector.self, from: Data(contentsOf: folder.appending(path: name)))
         let asks = vector.scenario
+        guard vector.dialects.contains("proposal"), vector.expected.kind == "resolve" else { continue }
         guard let requested = asks.requested, let key = asks.key_dim, let value = asks.value_dim else { continue }
         let size = try resolveGroupSize(requested, keyDim: key, valueDim: value)
         #expect(size == vector.expected.group_size, "\(vector.id)")
