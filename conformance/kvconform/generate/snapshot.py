@@ -17,8 +17,9 @@ from .golden import Golden
 
 
 class StreamFiles(SingleFileSnapshotExtension):
-    """One JSON file a stream; use as ``found == snapshot(name=case.key)`` with a ``Golden``.
+    """One JSON file a stream: ``found == snapshot.use_extension(StreamFiles)(name=case.key)``, a ``Golden``.
 
+    (Passed as ``snapshot(extension_class=...)`` it compares the same, but syrupy then shows its own diff.)
     ``folder`` is where the files are, ``goldens.streams_folder()`` when it is none.
     """
 
