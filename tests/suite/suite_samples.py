@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
+from hypothesis import Phase, given, seed, settings
 from kvconform.checks import Check, Context
+from kvconform.examine import UNHELPFUL
 from kvconform.scenario import Scenario
 
 
@@ -21,7 +22,7 @@ def sample(strategy: Any, count: int = 100) -> list[Any]:
         deadline=None,
         derandomize=False,
         phases=(Phase.generate,),
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=UNHELPFUL,
     )
     @given(strategy)
     def collect(value: Any) -> None:

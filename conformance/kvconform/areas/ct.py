@@ -167,19 +167,37 @@ def _hazard_examples(context: Context) -> tuple[Scenario, ...]:
     )
 
 
-@st.composite
-def _reaching(draw: st.DrawFn, context: Context) -> Any:
+def _reaching(context: Context) -> Any:
     """A single layer below the line, then over it, with a pass on each side."""
-    start = draw(numbers.starts())
-    below = layers.plain(st.integers(1, max(1, start - 1)))
-    passing = PassStep(bits=draw(numbers.good_bits(context)), start=start)
-    steps = (passing, AppendStep(rows=draw(st.integers(start, start + 3))), passing)
-    return draw(containers.scenarios(context, layers.lists(below, most=1), st.just(steps)))
+    return st.builds(
+        lambda form, start, below, more, bits: containers.scenario(
+            context,
+            (PlainLayer(length=max(0, start - below)),),
+            (
+                PassStep(bits=bits, start=start),
+                AppendStep(rows=below + more),
+                PassStep(bits=bits, start=start),
+            ),
+            form=form,
+        ),
+        st.sampled_from(declared.forms(context)),
+        numbers.starts().filter(lambda start: start > 1),
+        st.integers(1, 3),
+        st.integers(1, 4),
+        numbers.good_bits(context),
+    )
 
 
 def _reached(context: Context) -> tuple[Scenario, ...]:
-    passing = PassStep(bits=4, start=2)
-    return (containers.scenario(context, (ONE,), (passing, AppendStep(rows=2), passing)),)
+    """One row, then over the line: near it, and beyond a growth of the cache."""
+    return tuple(
+        containers.scenario(
+            context,
+            (ONE,),
+            (PassStep(bits=4, start=start), AppendStep(rows=start), PassStep(bits=4, start=start)),
+        )
+        for start in (2, 256)
+    )
 
 
 def _asked(context: Context) -> Any:

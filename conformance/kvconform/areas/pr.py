@@ -113,20 +113,27 @@ def _bad_windows(_context: Context) -> tuple[Scenario, ...]:
     return tuple(iterations.scenario(EMPTY, iterations.turn(2, nexts=1, prefill_step=w)) for w in (-1, 0))
 
 
-@st.composite
-def _between_chunks(draw: st.DrawFn, context: Context) -> Any:
+def _between_chunks(context: Context) -> Any:
     """Prompts of several chunks, with the start inside of them."""
-    window = draw(st.sampled_from((4, 2, 3, 8)))
-    length = window * draw(st.integers(1, 3)) + draw(st.integers(0, 2))
-    turn = iterations.turn(
-        length,
-        nexts=draw(st.integers(1, 2)),
-        prefill_step=window,
-        bits=draw(st.sampled_from(iterations.even_bits(context))),
-        start=draw(st.integers(0, length + 1)),
+    return st.builds(
+        lambda window, chunks, extra, count, bits, share, layer_list: iterations.scenario(
+            layer_list,
+            iterations.turn(
+                window * chunks + extra,
+                nexts=count,
+                prefill_step=window,
+                bits=bits,
+                start=share * (window * chunks + extra + 1) // 8,
+            ),
+        ),
+        st.sampled_from((4, 2, 3, 8)),
+        st.integers(1, 3),
+        st.integers(0, 2),
+        st.integers(1, 2),
+        st.sampled_from(iterations.even_bits(context)),
+        st.integers(0, 8),
+        layers.lists(layers.plain(st.sampled_from((0, 3))), most=2),
     )
-    layer = draw(layers.lists(layers.plain(st.sampled_from((0, 3))), most=2))
-    return iterations.scenario(layer, turn)
 
 
 def _between_examples(_context: Context) -> tuple[Scenario, ...]:

@@ -25,21 +25,23 @@ def told_once_each(context: Context, scenario: Any, observation: Any, _expect: E
     return steps.processed_once_each(scenario, observation, told=told)
 
 
-@st.composite
-def crossing(draw: st.DrawFn, context: Context, *, processor: str = "none", most: int = 4) -> Any:
+def crossing(context: Context, *, processor: str = "none", most: int = 4) -> Any:
     """A prompt that goes through in one chunk, and a start that is crossed around its end."""
-    length = draw(st.integers(1, 6))
-    begun = draw(st.sampled_from((0, 0, 3)))
-    turn = iterations.turn(
-        length,
-        nexts=draw(st.integers(1, most)),
-        bits=draw(st.sampled_from(iterations.even_bits(context))),
-        start=max(0, begun + length + draw(st.integers(-2, 3))),
-        processor=processor,
+    others = layers.plain(st.sampled_from((0, 5))) | layers.bystanders(context)
+    return st.builds(
+        lambda length, begun, distance, count, bits, more: iterations.scenario(
+            (PlainLayer(length=begun), *more),
+            iterations.turn(
+                length, nexts=count, bits=bits, start=max(0, begun + length + distance), processor=processor
+            ),
+        ),
+        st.integers(1, 6),
+        st.sampled_from((0, 0, 3)),
+        st.sampled_from((0, 1, -1, 2, -2, 3)),
+        st.integers(1, most),
+        st.sampled_from(iterations.even_bits(context)),
+        st.lists(others, max_size=1),
     )
-    first = PlainLayer(length=begun)
-    others = draw(st.lists(layers.plain(st.sampled_from((0, 5))) | layers.bystanders(context), max_size=1))
-    return iterations.scenario((first, *others), turn)
 
 
 def crossing_examples(_context: Context) -> tuple[Scenario, ...]:

@@ -17,7 +17,7 @@ ODD = PlainLayer(length=12, key_dim=80, value_dim=80)
 
 
 def _single(context: Context) -> Any:
-    return containers.near_the_line(context, most=1, group_size=st.just(64))
+    return containers.near_the_line(context, most=1)
 
 
 def _ten(context: Context) -> tuple[Scenario, ...]:

@@ -17,6 +17,7 @@ from ..scenario import (
     Layer,
     Observe,
     PassStep,
+    PlainLayer,
     Step,
     TrimStep,
 )
@@ -89,26 +90,24 @@ def pass_steps(
     )
 
 
-@st.composite
-def near_the_line(
-    draw: st.DrawFn,
-    context: Context,
-    *,
-    layer: Any = None,
-    most: int = 3,
-    starts: SearchStrategy[int] | None = None,
-    **options: Any,
-) -> ContainerScenario:
-    """One pass over layers whose offsets lie around its start."""
-    start = draw(starts if starts is not None else numbers.starts())
-    make = layer if layer is not None else lambda lengths: layers.plain(lengths)
-    layer_list = layers.lists(make(numbers.around(start)), most=most)
-    return draw(one_pass(context, layer_list, start=st.just(start), **options))
+def near_the_line(context: Context, *, most: int = 3) -> SearchStrategy[ContainerScenario]:
+    """One pass at group size 64 over plain layers whose offsets lie around its start."""
+    distances = st.lists(st.sampled_from((0, -1, 1, 7, -7)), min_size=1, max_size=most)
+    return st.builds(
+        lambda form, start, offsets, bits: scenario(
+            context,
+            [PlainLayer(length=max(0, start + distance)) for distance in offsets],
+            (PassStep(bits=bits, start=start),),
+            form=form,
+        ),
+        st.sampled_from(declared.forms(context)),
+        numbers.starts(),
+        distances,
+        numbers.good_bits(context),
+    )
 
 
-@st.composite
 def step_sequences(
-    draw: st.DrawFn,
     context: Context,
     *,
     most: int = 4,
@@ -116,7 +115,7 @@ def step_sequences(
     bits: Any = None,
     requests: SearchStrategy[int] | None = None,
     trims: bool = True,
-) -> tuple[Step, ...]:
+) -> SearchStrategy[tuple[Step, ...]]:
     """Appends, trims and passes under changing bits, group size and start; at least one pass."""
     passes = pass_steps(
         context,
@@ -124,16 +123,17 @@ def step_sequences(
         bits=bits if bits is not None else numbers.bits_or_none(context),
         group_size=requests,
     )
-    appends = st.builds(AppendStep, rows=st.integers(1, 8), salt=st.integers(0, 3))
-    others: list[SearchStrategy[Any]] = [appends]
+    others: list[SearchStrategy[Any]] = [
+        st.builds(AppendStep, rows=st.integers(1, 8), salt=st.integers(0, 3)),
+    ]
     if trims:
         others.append(st.builds(TrimStep, rows=st.integers(1, 5)))
         if declared.has(context, "layer:chunked"):
             others.append(st.just(DropFrontStep()))
     # Mapped: Hypothesis takes two mentions of one strategy for one, and passes are wanted more often.
     more_passes = [passes, passes.map(_same), passes.map(_itself)]
-    before = draw(st.lists(st.one_of(*more_passes, *others), max_size=most - 1))
-    return (*before, draw(passes))
+    before = st.lists(st.one_of(*more_passes, *others), max_size=most - 1)
+    return st.builds(lambda some, last: (*some, last), before, passes)
 
 
 def _same(step: Step) -> Step:

@@ -29,14 +29,23 @@ def turn(prompt: int, *, nexts: int = 2, seed: int = 0, **options: Any) -> Turn:
     )
 
 
-@st.composite
-def prompts_and_windows(draw: st.DrawFn, *, least: int = 1) -> tuple[int, int]:
-    """A prompt length and a prefill step: around multiples of it, below it, far below it."""
-    window = draw(st.sampled_from((512, 8, 4, 1, 2, 3, 5)))
-    if window == 512:
-        return draw(st.integers(least, 12) | st.sampled_from((511, 512, 513))), window
-    chunks = draw(st.integers(0, 3))
-    return max(least, chunks * window + draw(st.integers(-1, 2))), window
+def prompts_and_windows() -> SearchStrategy[tuple[int, int]]:
+    """A prompt length and a prefill step: around multiples of it, and below; short prompts first."""
+    return st.sampled_from(_PROMPTS_AND_WINDOWS)
+
+
+def _prompts_and_windows() -> list[tuple[int, int]]:
+    below = [(length, 512) for length in (*range(1, 13), 511, 512, 513)]
+    around = {
+        (max(1, chunks * window + extra), window)
+        for window in (8, 4, 1, 2, 3, 5)
+        for chunks in range(4)
+        for extra in (-1, 0, 1, 2)
+    }
+    return sorted([*below, *around], key=lambda pair: (pair[0], pair[1] != 512, pair[1]))
+
+
+_PROMPTS_AND_WINDOWS = _prompts_and_windows()
 
 
 def nexts(context: Context, *, most: int = 4) -> SearchStrategy[int]:
@@ -44,9 +53,7 @@ def nexts(context: Context, *, most: int = 4) -> SearchStrategy[int]:
     return st.integers(0 if declared.has(context, "feature:eager") else 1, most)
 
 
-@st.composite
 def turns(
-    draw: st.DrawFn,
     context: Context,
     *,
     bits: SearchStrategy[int | None] | None = None,
@@ -54,19 +61,28 @@ def turns(
     limits: SearchStrategy[int | None] = NO_LIMIT,
     most: int = 4,
     **fields: Any,
-) -> Turn:
+) -> SearchStrategy[Turn]:
     """One turn of the general form."""
-    length, window = draw(prompts_and_windows())
-    return turn(
-        length,
-        seed=draw(st.integers(0, 3)),
-        nexts=draw(nexts(context, most=most)),
-        prefill_step=window,
-        bits=draw(bits if bits is not None else st.none() | st.sampled_from(even_bits(context))),
-        group_size=draw(numbers.usable_requests(context)),
-        start=draw(starts),
-        max_tokens=draw(limits),
-        **fields,
+    even = even_bits(context)
+    return st.builds(
+        lambda pair, seed, count, width, size, start, limit: turn(
+            pair[0],
+            seed=seed,
+            nexts=count,
+            prefill_step=pair[1],
+            bits=width,
+            group_size=size,
+            start=start,
+            max_tokens=limit,
+            **fields,
+        ),
+        prompts_and_windows(),
+        st.integers(0, 3),
+        nexts(context, most=most),
+        bits if bits is not None else st.sampled_from((*[None] * len(even), *even)),
+        numbers.usable_requests(context),
+        starts,
+        limits,
     )
 
 
@@ -79,7 +95,7 @@ def safe_lists(context: Context, *, least: int = 1, most: int = 3) -> SearchStra
     """Layers that any design in this dialect gets through a turn with: dims 64 or 128, no errors declared."""
     lengths = st.sampled_from((0, 0, 3, 10))
     plain = layers.plain(lengths, st.just((128, 128)))
-    return layers.lists(plain | plain | layers.bystanders(context, lengths), least=least, most=most)
+    return layers.lists(plain | layers.bystanders(context, lengths), least=least, most=most)
 
 
 def givens(context: Context) -> SearchStrategy[str]:
@@ -90,20 +106,18 @@ def givens(context: Context) -> SearchStrategy[str]:
     return st.sampled_from(ways)
 
 
-@st.composite
-def models(draw: st.DrawFn, context: Context, *, small: bool = False) -> ScriptedModel:
-    """A model: small vocabularies tie and repeat more often."""
+def models(context: Context) -> SearchStrategy[ScriptedModel]:
+    """A model: small vocabularies repeat more often."""
     states = ("none", "always", "alternate") if declared.has(context, "feature:model-state") else ("none",)
-    return ScriptedModel(
-        seed=draw(st.integers(0, 20)),
-        vocab=draw(st.sampled_from((61, 7, 2, 16) if not small else (7, 2, 3))),
-        state=draw(st.sampled_from(states)),  # pyright: ignore[reportArgumentType]
+    return st.builds(
+        ScriptedModel,
+        seed=st.integers(0, 20),
+        vocab=st.sampled_from((61, 7, 2, 16)),
+        state=st.sampled_from(states),
     )
 
 
-@st.composite
 def scenarios(
-    draw: st.DrawFn,
     context: Context,
     *,
     layer_lists: SearchStrategy[tuple[Layer, ...]] | None = None,
@@ -111,34 +125,33 @@ def scenarios(
     turn_count: int = 1,
     given: SearchStrategy[str] | None = None,
     **turn_options: Any,
-) -> IterateScenario:
+) -> SearchStrategy[IterateScenario]:
     """Turns of the general form over lists that every design gets through."""
-    lists = layer_lists if layer_lists is not None else safe_lists(context)
-    how = draw(given if given is not None else givens(context))
-    return IterateScenario(
-        layers=draw(lists),
-        given=how,  # pyright: ignore[reportArgumentType]
-        built=Built(bits=4) if how in ("container", "both") else Built(),
-        model=draw(model if model is not None else models(context)),
-        turns=tuple(draw(turns(context, **turn_options)) for _ in range(turn_count)),
+    turn_strategy = turns(context, **turn_options)
+    return st.builds(
+        _over_given,
+        layer_lists if layer_lists is not None else safe_lists(context),
+        given if given is not None else givens(context),
+        model if model is not None else models(context),
+        st.tuples(*[turn_strategy] * turn_count),
     )
+
+
+def _over_given(
+    layer_list: tuple[Layer, ...], how: Any, model: ScriptedModel, chosen: tuple[Turn, ...]
+) -> IterateScenario:
+    built = Built(bits=4) if how in ("container", "both") else Built()
+    return IterateScenario(layers=layer_list, given=how, built=built, model=model, turns=chosen)
 
 
 def anything(context: Context, **fields: Any) -> SearchStrategy[IterateScenario]:
     """Up to three turns over any layers: the net under the aimed strategies."""
     kinds = layers.any_layer(context, st.sampled_from((0, 0, 3, 10)))
     lists = layers.lists(kinds, most=3) | safe_lists(context)
-    limits = st.none() | st.integers(0, 3)
-    return st.integers(1, 3).flatmap(
-        lambda count: scenarios(
-            context,
-            layer_lists=lists,
-            turn_count=count,
-            limits=limits,
-            processor=_processor(context),
-            **fields,
-        )
-    )
+    limits = st.sampled_from((None, None, None, 0, 1, 2, 3))
+    options: dict[str, Any] = {"limits": limits, "processor": _processor(context), **fields}
+    counts = [scenarios(context, layer_lists=lists, turn_count=count, **options) for count in (1, 2, 3)]
+    return st.one_of(counts)
 
 
 def _processor(context: Context) -> str:

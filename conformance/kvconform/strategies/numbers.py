@@ -105,12 +105,6 @@ def starts() -> SearchStrategy[int]:
     return st.sampled_from((*range(1, 13), GROWTH - 1, GROWTH, GROWTH + 1))
 
 
-def around(number: int, *, least: int = 0) -> SearchStrategy[int]:
-    """``number``, its neighbours, and some numbers farther off on both sides."""
-    near = [max(least, number + distance) for distance in (0, -1, 1, 7, -7)]
-    return st.sampled_from(list(dict.fromkeys(near)))
-
-
 def rows_around_growth() -> SearchStrategy[int]:
     """Numbers of rows: few, or around the steps in which a cache grows."""
     edges = [GROWTH * steps + distance for steps in (1, 2) for distance in (-1, 0, 1)]
