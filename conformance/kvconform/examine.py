@@ -238,7 +238,7 @@ class _Examination:
             self.crashes += isinstance(trouble, Crash)
             self.timeouts += isinstance(trouble, TimedOut)
             return self._failed(_trouble_result(self.check, scenario, trouble))
-        self.judged += 1
+        self.judged += self.shrink or self.smallest is None  # a failure run again to confirm it is not new
         self.unsupported_in_a_row = 0
         if finding is None:
             return "pass"
@@ -251,7 +251,14 @@ class _Examination:
         malformed = why_malformed(scenario, observation)
         if malformed:
             raise _Malformed(malformed, detail=repr(observation)[:2000])
-        yield from self.check.judge(self.context, scenario, observation, self._expect(scenario))
+        try:
+            yield from self.check.judge(self.context, scenario, observation, self._expect(scenario))
+        except (Trouble, Unsupported):
+            raise  # of a companion: the implementation's own
+        except Exception as error:
+            # An answer of a shape that nobody thought of, or a bug of ours: either way no pass.
+            message = f"the answer could not be judged: {type(error).__name__}: {error}"
+            raise _Raised(message, detail=traceback.format_exc()) from error
 
     def _expect(self, scenario: Scenario) -> Expect:
         answer: Observation | None = None

@@ -69,7 +69,10 @@ CHECKS = (
         requirement="MQ-3",
         name="content",
         scenarios=made.kept_content,
-        judge=judges.content(made.kept_content_judge),
+        judge=judges.all_of(
+            judges.declared(passes.kept_layers_untouched), judges.content(made.kept_content_judge)
+        ),
+        explicit=made.kept_content_examples,
         weight=0.4,
     ),
     Check(

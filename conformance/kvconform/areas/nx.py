@@ -88,6 +88,7 @@ CHECKS = (
         name="samples",
         scenarios=_limited,
         judge=_counted,
+        explicit=_limits,
         weight=0.5,
     ),
     Check(

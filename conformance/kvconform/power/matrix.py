@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import cache
 from statistics import median
 from typing import Any
 
@@ -36,23 +37,16 @@ class Matrix:
         return tuple(sorted(trial.examples for trial in self.of_verdict("killed")))
 
 
-def killed_by(trials: Iterable[Trial]) -> Mapping[str, tuple[Trial, ...]]:
-    """Per requirement of the catalogue the trials of faults that name it and that it caught."""
-    known = {identifier: list[Trial]() for identifier in catalogue()}
-    for trial in trials:
-        for identifier in trial.named:
-            known[identifier].append(trial)
-    return {identifier: tuple(caught) for identifier, caught in known.items()}
+@cache
+def consequences(requirement: str) -> frozenset[str]:
+    """The requirements that fail as well when this one does, step by step (``implied_by``)."""
+    direct = {other.id for other in catalogue().values() if requirement in other.implied_by}
+    return frozenset(direct).union(*map(consequences, direct))
 
 
-def caught_alone(trials: Iterable[Trial]) -> Mapping[str, tuple[Trial, ...]]:
-    """Per requirement the trials of faults that nothing else caught, nets aside."""
-    alone: dict[str, list[Trial]] = {}
-    for trial in trials:
-        failed = {kill.requirement for kill in trial.kills if not kill.broad}
-        if len(failed) == 1:
-            alone.setdefault(failed.pop(), []).append(trial)
-    return {identifier: tuple(caught) for identifier, caught in alone.items()}
+def stands_alone(requirement: str, failed: Collection[str]) -> bool:
+    """Whether of these failures this one is the only one that is no consequence of it."""
+    return requirement in failed and set(failed) - {requirement} <= consequences(requirement)
 
 
 def as_data(matrix: Matrix) -> dict[str, Any]:

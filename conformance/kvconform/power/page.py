@@ -7,6 +7,7 @@ from typing import Any
 
 from ..faults import Fault, catalogued
 from ..requirements import AREAS, catalogue
+from .matrix import stands_alone
 
 INTRO = """# Faults
 
@@ -81,8 +82,9 @@ def _requirements(trials: Iterable[dict[str, Any]]) -> str:
     listed = list(trials)
     head = (
         "## What each requirement catches\n\n"
-        "*Alone*: faults that no other requirement caught. A requirement without one follows from those "
-        "named behind it.\n\n| requirement | kills | alone | follows from |\n|---|---|---|---|\n"
+        "*Alone*: faults that nothing caught but this requirement and what follows from it. Every "
+        "requirement has\none, or follows from others itself.\n\n"
+        "| requirement | kills | alone | follows from |\n|---|---|---|---|\n"
     )
     ordered = [r for area in AREAS for r in catalogue().values() if r.area == area]
     rows = [
@@ -98,9 +100,11 @@ def _requirements(trials: Iterable[dict[str, Any]]) -> str:
 
 
 def alone(requirement: str, trials: Iterable[dict[str, Any]]) -> list[str]:
-    """The faults that this requirement names, caught, and nothing else did."""
-    return list(
-        dict.fromkeys(
-            trial["fault"] for trial in trials if trial["killed by"] == [requirement] and not trial["also"]
-        )
-    )
+    """The faults that name this requirement and that nothing caught but it and what follows from it."""
+    caught = [trial["fault"] for trial in trials if _is_alone(requirement, trial)]
+    return list(dict.fromkeys(caught))
+
+
+def _is_alone(requirement: str, trial: dict[str, Any]) -> bool:
+    failed = [*trial["killed by"], *trial["also"]]
+    return requirement in trial["killed by"] and stands_alone(requirement, failed)

@@ -12,7 +12,6 @@ from functools import cache, partial
 
 from kvconform_reference.dialect import dialect_from, name_of
 
-from ..checks import Check
 from ..errors import UserError, near_matches
 from ..faults import Fault, FaultyImplementation, catalogued
 from ..faults.fault import DialectSpec
@@ -120,9 +119,3 @@ def _corpus_for(key: str, budget: str, seed: int) -> Corpus:
     context = context_of(FaultyImplementation(harmless), budget=budget)
     info = context.info.model_copy(update={"name": "reference"})
     return Corpus(context=replace(context, info=info), seed=seed)
-
-
-def checks_of(requirements: Iterable[str]) -> list[Check]:
-    """The checks of some requirements."""
-    wanted = set(requirements)
-    return [check for check in all_checks() if check.requirement in wanted]

@@ -123,7 +123,7 @@ def _replay(
         result = _result(check, faulty, corpus, asked, needed)
         if result is None or result.outcome not in FAILURES:
             judged += result is None or bool(result.examples)
-        elif result.examples or asked.scenario.kind != "resolve":
+        elif result.examples or result.outcome != "fail" or asked.scenario.kind != "resolve":
             if not corpus.fails_itself(check, asked):
                 return _kill(check, result, examples=judged + 1)
         else:
