@@ -420,6 +420,13 @@ CASES = (
         says="process and sample were not called equally often",
     ),
     Case(
+        name="a did-sample too few",
+        statement=partial(steps.processed_as_often, told=True),
+        scenario=made(turn(fields=BOOST)),
+        wrong=drop(event("did-sample", 1)),
+        says="did-sample and sample were not called equally often",
+    ),
+    Case(
         name="a lookahead token that the processor is not told",
         statement=partial(steps.processed_once_each, told=True),
         scenario=made(turn(fields=BOOST)),
