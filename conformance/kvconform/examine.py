@@ -5,19 +5,16 @@ Every way in which an answer can fail becomes a :class:`Result`; nothing an impl
 
 from __future__ import annotations
 
-import json
 import time
 import traceback
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
 
 from hypothesis import HealthCheck, Phase, Verbosity, given, reject, settings
 from hypothesis import seed as hypothesis_seed
 from hypothesis.errors import Flaky, FlakyFailure, Unsatisfiable
-from pydantic import ValidationError
 
 from .checks import Check, Context, Expect, Finding
 from .implementation import Crash, Implementation, TimedOut, Trouble, Unsupported
@@ -25,6 +22,16 @@ from .observation import Observation, Refusal
 from .oracle import ReferenceOracle
 from .outcomes import Outcome
 from .requirements import catalogue, missing, outside
+from .result import (
+    Malformed,
+    Raised,
+    Result,
+    answer,
+    finding_result,
+    refused_result,
+    size,
+    trouble_result,
+)
 from .scenario import Scenario
 from .structure import why_malformed
 
@@ -50,28 +57,6 @@ UNHELPFUL = (
 
 HOPELESS = 40
 """After so many answers of `unsupported` in a row nothing else is expected."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Result:
-    """What one check found. ``scenario`` and what follows describe the smallest failure."""
-
-    requirement: str
-    check: str
-    outcome: Outcome
-    message: str = ""
-    scenario: Scenario | None = None
-    expected: Any = None
-    observed: Any = None
-    observation: Observation | None = None
-    """The whole answer, when there was one."""
-    detail: str = ""
-    """Traceback, or the last lines of a process's stderr."""
-    signal: str = ""
-    """Of a crash."""
-    examples: int = 0
-    """Scenarios that were judged."""
-    seconds: float = 0.0
 
 
 def examples_for(check: Check, budget: str) -> int:
@@ -178,7 +163,7 @@ class _Examination:
         except _Failed:
             self.smallest = self.last  # Hypothesis ends with a replay of its minimal example
         found = [result for result in (explicit, self.smallest) if result is not None]
-        self.smallest = min(found, key=_size, default=None)
+        self.smallest = min(found, key=size, default=None)
 
     def _hypothesis_test(self, seed: int, max_examples: int) -> Callable[[], None]:
         assert self.check.scenarios is not None
@@ -225,7 +210,7 @@ class _Examination:
             observation = answer(self.implementation, scenario)
             if isinstance(observation, Refusal) and not self._judges_refusals():
                 if scenario.kind != "resolve":
-                    return self._failed(_refused_result(self.check, scenario, observation))
+                    return self._failed(refused_result(self.check, scenario, observation))
                 self.refused += 1
                 self.last_refusal = scenario, observation.message
                 return "not run"
@@ -237,12 +222,12 @@ class _Examination:
         except Trouble as trouble:
             self.crashes += isinstance(trouble, Crash)
             self.timeouts += isinstance(trouble, TimedOut)
-            return self._failed(_trouble_result(self.check, scenario, trouble))
+            return self._failed(trouble_result(self.check, scenario, trouble))
         self.judged += self.shrink or self.smallest is None  # a failure run again to confirm it is not new
         self.unsupported_in_a_row = 0
         if finding is None:
             return "pass"
-        return self._failed(_finding_result(self.check, scenario, observation, finding))
+        return self._failed(finding_result(self.check, scenario, observation, finding))
 
     def _judges_refusals(self) -> bool:
         return self.check.judges_refusals or self.check.oracle == "reference"
@@ -250,7 +235,7 @@ class _Examination:
     def _findings(self, scenario: Scenario, observation: Observation) -> Iterator[Finding]:
         malformed = why_malformed(scenario, observation)
         if malformed:
-            raise _Malformed(malformed, detail=repr(observation)[:2000])
+            raise Malformed(malformed, detail=repr(observation)[:2000])
         try:
             yield from self.check.judge(self.context, scenario, observation, self._expect(scenario))
         except (Trouble, Unsupported):
@@ -258,7 +243,7 @@ class _Examination:
         except Exception as error:
             # An answer of a shape that nobody thought of, or a bug of ours: either way no pass.
             message = f"the answer could not be judged: {type(error).__name__}: {error}"
-            raise _Raised(message, detail=traceback.format_exc()) from error
+            raise Raised(message, detail=traceback.format_exc()) from error
 
     def _expect(self, scenario: Scenario) -> Expect:
         answer: Observation | None = None
@@ -280,7 +265,7 @@ class _Examination:
         self.last = result
         if self.first_failure_at is None:
             self.first_failure_at = time.perf_counter()
-        if self.smallest is None or _size(result) <= _size(self.smallest):
+        if self.smallest is None or size(result) <= size(self.smallest):
             self.smallest = result
         return result.outcome
 
@@ -298,90 +283,3 @@ class _Examination:
             told = f"every scenario was refused: {self.refused} of them, the last with: {message}"
             return replace(result, outcome="fail", message=told, scenario=scenario)
         return replace(result, outcome="unsupported", message=reason or self.unsupported)
-
-
-class _Malformed(Trouble):
-    outcome = "protocol"
-
-
-class _Raised(Trouble):
-    outcome = "error"
-
-
-def answer(implementation: Implementation, scenario: Scenario) -> Observation:
-    """The observation; the exceptions that mean a refusal become one, all others trouble."""
-    try:
-        return implementation.run(scenario)
-    except (Unsupported, Trouble):
-        raise
-    except ValidationError as error:
-        raise _Malformed(f"the answer is no observation: {error}", detail=traceback.format_exc()) from error
-    except (ValueError, TypeError, NotImplementedError) as refusal:
-        return Refusal(message=str(refusal) or type(refusal).__name__)
-    except Exception as error:
-        message = f"the implementation raised {type(error).__name__}: {error}"
-        raise _Raised(message, detail=traceback.format_exc()) from error
-
-
-def _trouble_result(check: Check, scenario: Scenario, trouble: Trouble) -> Result:
-    return Result(
-        requirement=check.requirement,
-        check=check.id,
-        outcome=trouble.outcome,  # pyright: ignore[reportArgumentType] - declared as str for adapters
-        message=str(trouble),
-        scenario=scenario,
-        detail=trouble.detail,
-        signal=trouble.signal if isinstance(trouble, Crash) else "",
-    )
-
-
-def _finding_result(check: Check, scenario: Scenario, observation: Observation, finding: Finding) -> Result:
-    return Result(
-        requirement=check.requirement,
-        check=check.id,
-        outcome="fail",
-        message=finding.message,
-        scenario=scenario,
-        expected=finding.expected,
-        observed=finding.observed,
-        observation=observation,
-    )
-
-
-def _refused_result(check: Check, scenario: Scenario, refusal: Refusal) -> Result:
-    return Result(
-        requirement=check.requirement,
-        check=check.id,
-        outcome="fail",
-        message=f"a scenario with nothing wrong in it was refused: {refusal.message}",
-        scenario=scenario,
-        expected="an answer",
-        observed=f"refused: {refusal.message}",
-        observation=refusal,
-    )
-
-
-def _size(result: Result) -> tuple[int, int, int]:
-    """How large a failing scenario is: what it says beyond the defaults, and the sum of its numbers."""
-    assert result.scenario is not None
-    said = result.scenario.model_dump(mode="json", exclude_defaults=True)
-    return _parts(said), len(json.dumps(said)), sum(map(abs, _numbers(said)))
-
-
-def _parts(data: object) -> int:
-    """How many fields and entries a JSON value has."""
-    if isinstance(data, dict):
-        return sum(1 + _parts(value) for value in cast("dict[str, object]", data).values())
-    if isinstance(data, list):
-        return sum(1 + _parts(value) for value in cast("list[object]", data))
-    return 0
-
-
-def _numbers(data: object) -> Iterator[int]:
-    if isinstance(data, dict):
-        data = list(cast("dict[str, object]", data).values())
-    if isinstance(data, list):
-        for item in cast("list[object]", data):
-            yield from _numbers(item)
-    elif isinstance(data, int) and not isinstance(data, bool):
-        yield data

@@ -259,6 +259,29 @@ def test_an_observation_that_cannot_be_built_is_a_broken_protocol():
     assert "group_size" in result.message
 
 
+def test_an_answer_that_cannot_be_judged_is_an_error_and_no_pass():
+    def judge(*_arguments: Any) -> Any:
+        raise IndexError("no such layer")
+        yield
+
+    result = run(check(judge=judge), Scripted(echo))
+    assert (result.outcome, result.scenario) == ("error", ResolveScenario(requested=0))
+    assert result.message == "the answer could not be judged: IndexError: no such layer"
+    assert "no such layer" in result.detail
+
+
+def test_a_companion_that_cannot_be_answered_discards_the_scenario():
+    def companion(_context: Any, scenario: Any) -> Any:
+        return scenario.model_copy(update={"requested": 5000})
+
+    def same(_context: Any, _scenario: Any, _observation: Any, expect: Any) -> Any:
+        expect()
+        yield from ()
+
+    made = check(judge=same, oracle="relation", companion=companion)
+    assert run(made, Scripted(raising(Unsupported("too large"), above=1000))).outcome == "unsupported"
+
+
 def test_shrinking_does_not_slip_from_one_outcome_to_another():
     def answer(scenario: ResolveScenario) -> ResolveObservation:
         if scenario.requested > 500:
