@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kvconform_reference.dialect import dialect_from
 
-from .checks import Check, Context, Expect, Finding
+from .checks import Check, Context
 from .errors import BROKEN, UserError
 from .examine import Result, examine, examples_for, judge_scenario, why_not
 from .guard import Guarded, nothing_excused
-from .implementation import Crash, Implementation, StartFailed, Trouble
+from .implementation import Implementation, StartFailed
 from .implementations import registry
 from .known import KnownFailures
+from .matching import Matcher
 from .observation import Observation
 from .oracle import ReferenceOracle
 from .outcomes import FAILURES, Outcome
@@ -119,7 +120,7 @@ class Session:
         self._noted.update(new)
         return new
 
-    def _examine(self, check: Check, matcher: _Matcher | None = None, *, shrink: bool = True) -> Result:
+    def _examine(self, check: Check, matcher: Matcher | None = None, *, shrink: bool = True) -> Result:
         excused = matcher.excused if matcher else nothing_excused
         guarded = Guarded(self.implementation, excused=excused)
         result = examine(
@@ -135,7 +136,7 @@ class Session:
 
     def _examine_covered(self, check: Check) -> Judged:
         """A check that is known to fail: do its entries still hold, and does it fail in any other way?"""
-        matcher = _Matcher(check=check, known=self.known)
+        matcher = Matcher(check=check, known=self.known)
         others = [result for result in self._pinned(check, matcher) if not matcher.note_if_known(result)]
         result = self._examine(check, matcher, shrink=False)
         # What no filter sees, such as "every scenario was refused", may be the known failure all the same.
@@ -151,7 +152,7 @@ class Session:
             judged = self._recorded(check, result)
         return judged.model_copy(update=entries)
 
-    def _pinned(self, check: Check, matcher: _Matcher) -> Iterator[Result]:
+    def _pinned(self, check: Check, matcher: Matcher) -> Iterator[Result]:
         """Results of the scenarios that entries carry, judged without a filter."""
         for number in matcher.known.covering(check.id):
             data = matcher.known.entries[number].scenario
@@ -159,7 +160,7 @@ class Session:
                 scenario = SCENARIO.validate_python(data, strict=False)
                 yield judge_scenario(check, Guarded(self.implementation), self.context, scenario)
 
-    def _known(self, check: Check, matcher: _Matcher, result: Result) -> Judged:
+    def _known(self, check: Check, matcher: Matcher, result: Result) -> Judged:
         number, evidence = min(matcher.seen.items())
         entry = self.known.entries[number]
         where = f" ({entry.url})" if entry.url else ""
@@ -197,67 +198,6 @@ class Session:
         )
         written = write_replay(replay, folder=self.base / FOLDER)
         return FOLDER / written.name if written else None
-
-
-@dataclass(kw_only=True)
-class _Matcher:
-    """Takes known failures out of what a check sees, and remembers one of each."""
-
-    check: Check
-    known: KnownFailures
-    seen: dict[int, Result] = field(default_factory=dict[int, Result])
-
-    def filtering(self, check: Check) -> Check:
-        """The check, blind to the findings that an entry describes."""
-
-        def judge(
-            context: Context, scenario: Scenario, observation: Observation, expect: Expect
-        ) -> Iterable[Finding]:
-            for finding in check.judge(context, scenario, observation, expect):
-                if not self.note_if_known(self._result(finding, scenario)):
-                    yield finding
-
-        return replace(check, judge=judge)
-
-    def excused(self, trouble: Trouble, scenario: Scenario) -> bool:
-        """Whether an entry describes this trouble."""
-        return self.note_if_known(
-            Result(
-                requirement=self.check.requirement,
-                check=self.check.id,
-                outcome=trouble.outcome,  # pyright: ignore[reportArgumentType] - declared as str for adapters
-                message=str(trouble),
-                scenario=scenario,
-                detail=trouble.detail,
-                signal=trouble.signal if isinstance(trouble, Crash) else "",
-            )
-        )
-
-    def note_if_known(self, result: Result) -> bool:
-        """Remember a failure that an entry describes; whether there is one."""
-        if result.outcome not in FAILURES:
-            return False
-        number = self.known.matching(
-            self.check.id, outcome=result.outcome, message=result.message, signal=result.signal
-        )
-        if number is not None:
-            self.note(number, result)
-        return number is not None
-
-    def note(self, number: int, result: Result) -> None:
-        """Remember the first failure of an entry."""
-        self.seen.setdefault(number, result)
-
-    def _result(self, finding: Finding, scenario: Scenario) -> Result:
-        return Result(
-            requirement=self.check.requirement,
-            check=self.check.id,
-            outcome="fail",
-            message=finding.message,
-            scenario=scenario,
-            expected=finding.expected,
-            observed=finding.observed,
-        )
 
 
 def _unasked(check: Check, outcome: Outcome, reason: str) -> Judged:
