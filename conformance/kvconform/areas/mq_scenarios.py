@@ -88,9 +88,11 @@ def idle(context: Context) -> Any:
 
 
 def idle_examples(context: Context) -> tuple[Scenario, ...]:
-    return (
-        containers.scenario(context, (ONE,), (PassStep(),)),
-        containers.scenario(context, (), (GOOD,)),
+    """In every form: the free pass also answers."""
+    return tuple(
+        containers.scenario(context, layer_list, steps, form=form)
+        for form in declared.forms(context)
+        for layer_list, steps in (((ONE,), (PassStep(),)), ((), (GOOD,)))
     )
 
 

@@ -120,6 +120,7 @@ CHECKS = (
         name="prefill-time",
         scenarios=iterations.scenarios,
         judge=judges.invariant(tokens.prefill_time_once),
+        explicit=_limits,
         needs=("feature:prefill-time",),
         weight=0.2,
     ),

@@ -21,8 +21,14 @@ def _single(context: Context) -> Any:
 
 
 def _ten(context: Context) -> tuple[Scenario, ...]:
-    ten = (PlainLayer(length=10),)
-    return tuple(containers.scenario(context, ten, (PassStep(bits=4, start=start),)) for start in (10, 9, 11))
+    """Ten rows, and a whole growth step, with the start at, below and above them."""
+    return tuple(
+        containers.scenario(
+            context, (PlainLayer(length=length),), (PassStep(bits=4, start=length + distance),)
+        )
+        for length in (10, 256)
+        for distance in (0, -1, 1)
+    )
 
 
 def _empty(context: Context) -> Any:
