@@ -154,7 +154,8 @@ def _long_list_gains_a_layer(original: Any, plan: Plan, layers: Any) -> None:
 
 def _wiped(block: Any) -> Any:
     class Zeros:
-        def row(self, role: int, _head: int, _index: int) -> Any:
+        def row(self, role: int, head: int, index: int) -> Any:
+            del head, index
             return (0.0,) * block.shape.dim(role)
 
     return tensor.Block(block.count, block.shape, Zeros())

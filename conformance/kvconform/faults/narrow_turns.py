@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvconform_reference import storage, tensor
+from kvconform_reference import storage
 from kvconform_reference.arrays import ListOps
 from kvconform_reference.caches import quantized
 from kvconform_reference.caches.quantized import QuantizedBlock, QuantizedCache
@@ -12,6 +12,7 @@ from kvconform_reference.iterator import TokenIterator
 
 from .caches import keeps_last_scales
 from .fault import Fault
+from .passes import one_head
 from .planting import Stand, wrapped
 
 # ---------------------------------------------------------------- construction and prefill
@@ -273,19 +274,9 @@ def _forgets_bits_in_memory(original: Any, state: Any) -> Any:
     return cache
 
 
-class _FirstHead:
-    """Rows of which every head is the first one."""
-
-    def __init__(self, source: Any) -> None:
-        self._source = source
-
-    def row(self, role: int, _head: int, index: int) -> Any:
-        return self._source.row(role, 0, index)
-
-
 def _uneven_heads_repeat(original: Any, cache: Any, block: Any) -> Any:
     if block.shape.key_dim != block.shape.value_dim:
-        block = tensor.Block(block.count, block.shape, _FirstHead(block.source))
+        block = one_head(block)
     return original(cache, block)
 
 

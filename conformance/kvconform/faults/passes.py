@@ -532,7 +532,7 @@ LAYER_FAULTS = (
         seen="B25: grouped queries over one array",
         patches=(
             wrapped(
-                QuantizedCache, "packed", lambda original, cache, block: original(cache, _one_head(block))
+                QuantizedCache, "packed", lambda original, cache, block: original(cache, one_head(block))
             ),
         ),
     ),
@@ -551,5 +551,6 @@ class _FirstHead:
         return self._source.row(role, min(head, 0), index)
 
 
-def _one_head(block: Any) -> Any:
+def one_head(block: Any) -> Any:
+    """The block with its first head in the place of every other."""
     return tensor.Block(block.count, block.shape, _FirstHead(block.source))
