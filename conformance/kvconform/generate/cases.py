@@ -10,6 +10,9 @@ from importlib import resources
 from types import MappingProxyType
 from typing import Any, Literal
 
+from kvconform_reference import dialect as dialects
+from kvconform_reference.dialect import Dialect
+
 from ..models import tiny
 from ..scenario import Parameters
 
@@ -17,6 +20,12 @@ SMOLLM2 = "smollm2"
 
 DIALECT: Mapping[str, Any] = MappingProxyType({"chunked": "keep"})
 """The proposal, but for chunked caches: mlx-lm's own is no plain cache and has no conversion."""
+
+
+def golden_dialect() -> Dialect:
+    """The dialect that the reference's streams are recorded in."""
+    return dialects.dialect_from(DIALECT)
+
 
 TINY_TOKENS, SMOLLM2_TOKENS = 40, 24
 

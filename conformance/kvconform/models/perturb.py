@@ -24,9 +24,10 @@ def is_linear(path: str, module: Any) -> bool:
 
 
 @contextmanager
-def perturbed(model: Any, *, where: Callable[[str, Any], bool] = is_linear) -> Generator[Any]:
-    """The model with the outputs of the modules selected by ``where(path, module)`` moved by up to one ulp.
+def perturbed(model: Any, *, where: Callable[[str, Any], bool] = is_linear, units: int = 1) -> Generator[Any]:
+    """The model with the outputs of the modules selected by ``where(path, module)`` moved by some units.
 
+    0 to ``units`` of them, in the last place of each value.
     The model itself is changed while the context lasts and is as before afterwards. Raises ValueError when no
     module is selected: the comparison would be of a model with itself.
     """
@@ -36,31 +37,31 @@ def perturbed(model: Any, *, where: Callable[[str, Any], bool] = is_linear) -> G
     originals: list[tuple[Any, type[Any]]] = [(module, type(module)) for module in chosen.values()]
     try:
         for module, original in originals:
-            module.__class__ = _nudging(original)
+            module.__class__ = _nudging(original, units)
         yield model
     finally:
         for module, original in originals:
             module.__class__ = original
 
 
-def _nudging(original: type[Any]) -> type[Any]:
+def _nudging(original: type[Any], units: int) -> type[Any]:
     """A subclass whose call nudges the result; a subclass, because models look at attributes and types."""
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return nudge(original.__call__(self, *args, **kwargs))
+        return nudge(original.__call__(self, *args, **kwargs), units=units)
 
     return type(f"Nudged{original.__name__}", (original,), {"__call__": call})
 
 
-def nudge(values: mx.array) -> mx.array:
-    """Half of the finite, non-zero values one ulp larger in magnitude, the others as they are.
+def nudge(values: mx.array, *, units: int = 1) -> mx.array:
+    """Every finite, non-zero value 0 to ``units`` ulps larger in magnitude, the others as they are.
 
-    Which half is a hash of the value's own bits. float32, float16 and bfloat16.
+    How many is a hash of the value's own bits. float32, float16 and bfloat16.
     """
     integers = _INTEGERS[values.dtype]
     bits = values.view(integers)
-    # Fibonacci hashing: the top bit of bits * 2^32/phi is as good as a coin.
-    coin = (bits.astype(mx.uint32) * 2654435769) >> 31
-    moved = (bits + coin.astype(integers)).view(values.dtype)
+    # Fibonacci hashing: the upper half of bits * 2^32/phi is as good as a die.
+    die = ((bits.astype(mx.uint32) * 2654435769) >> 16) * (units + 1) >> 16
+    moved = (bits + die.astype(integers)).view(values.dtype)
     keep = (values == 0) | ~mx.isfinite(values) | ~mx.isfinite(moved)
     return mx.where(keep, values, moved)
