@@ -5,10 +5,13 @@
 
 from __future__ import annotations
 
+import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
 from kvconform import implementation, observation, requirements, scenario
+from kvconform.power.page import fault_page
 from kvconform.vectors.reports_page import reports_page
 from pydantic import BaseModel, TypeAdapter
 
@@ -22,7 +25,14 @@ def pages() -> dict[str, str]:
         "requirements.md": requirements_page(),
         "scenario-reference.md": scenario_page(),
         "reports.md": f"{NOTICE}\n{reports_page()}",
+        "faults.md": f"{NOTICE}\n{fault_page(recorded('kill-matrix.json'))}",
+        "mutation.md": f"{NOTICE}\n{mutation_page()}",
     }
+
+
+def recorded(name: str) -> dict[str, Any]:
+    """A run whose results are kept beside the pages."""
+    return json.loads(FOLDER.joinpath(name).read_text(encoding="utf-8"))
 
 
 # ---------------------------------------------------------------- the catalogue
@@ -142,6 +152,44 @@ def json_text(value: object) -> str:
     if isinstance(value, BaseModel):
         return value.model_dump_json()
     return TypeAdapter(object).dump_json(value).decode()
+
+
+# ---------------------------------------------------------------- mutation testing
+
+
+def mutation_page() -> str:
+    """What mutation testing does, what it found, and the mutants that nothing can tell from the original."""
+    folder = FOLDER.parent / "mutation"
+    results = json.loads(folder.joinpath("results.json").read_text(encoding="utf-8"))
+    equivalents = tomllib.loads(folder.joinpath("equivalent.toml").read_text(encoding="utf-8"))["equivalent"]
+    rows = [
+        f"| `{module}` | {counts['mutants']} | {counts['killed']} | {counts['mutants'] - counts['killed']} |"
+        for module, counts in results.items()
+    ]
+    entries = [
+        f"- `{entry['module']}`: `{entry['before']}` to `{entry['after']}`: {entry['reason']}"
+        for entry in equivalents
+    ]
+    return "\n".join([MUTATION, *rows, "", "## Equivalent mutants", "", *(entries or ["None."])]) + "\n"
+
+
+MUTATION = """# Mutation testing
+
+The faults of [faults.md](faults.md) are chosen by people. Mutants are not: [cosmic-ray] changes one operator,
+one number or one decorator of the reference at a time, and the tests of that module must notice. It runs
+nightly:
+
+    tox run -e mutation                 # all modules
+    tox run -e mutation -- group_size   # one of them
+
+A survivor is a test to be written, or it is listed below with the reason why nothing can tell it from the
+original; anything else fails the run, and so does an entry that no longer survives. Mutants of `|` are left
+out: the operator stands in annotations only.
+
+[cosmic-ray]: https://cosmic-ray.readthedocs.io
+
+| module | mutants | killed | equivalent |
+|---|---|---|---|"""
 
 
 if __name__ == "__main__":

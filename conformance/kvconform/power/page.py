@@ -36,7 +36,7 @@ def _summary(recorded: dict[str, Any]) -> str:
         f"Recorded with `kvconform power --budget {recorded['budget']} --seed {recorded['seed']}`: "
         f"{recorded['killed']} of {recorded['faults']} killed.\n"
         f"Scenarios until the first failure: {examples['median']:g} in the median, {examples['most']} at "
-        f"most; seconds: {seconds['median']:.2f} and {seconds['most']:.1f}.\n"
+        f"most; seconds: {seconds['median']:.2g} and {seconds['most']:.2g}.\n"
     )
 
 
