@@ -6,6 +6,7 @@ import copy
 from typing import Any
 
 from kvconform_reference import container, policy, protocol
+from kvconform_reference import group_size as group_sizes
 from kvconform_reference.caches import quantized
 from kvconform_reference.caches.quantized import QuantizedCache
 from kvconform_reference.container import CacheContainer
@@ -16,14 +17,17 @@ from .fault import Fault
 from .planting import Patch, wrapped
 
 
+def _built_with(options: dict[str, Any]) -> dict[str, Any]:
+    """Bits and group size that a container is built with, by themselves or in parameters."""
+    parameters = options.get("parameters")
+    if parameters is not None:
+        return {"bits": parameters.bits, "group_size": parameters.group_size}
+    return {"bits": options.get("bits"), "group_size": options.get("group_size", 64)}
+
+
 def _remembers_built(original: Any, holder: Any, *layers: Any, **options: Any) -> None:
     original(holder, *layers, **options)
-    parameters = options.get("parameters")
-    asked = parameters or options
-    holder.built = {
-        name: getattr(asked, name, None) if parameters is not None else options.get(name)
-        for name in ("bits", "group_size")
-    }
+    holder.built = _built_with(options)
 
 
 REMEMBERS_BUILT = wrapped(CacheContainer, "__init__", _remembers_built)
@@ -34,13 +38,13 @@ def _built_bits_win(original: Any, holder: Any, bits: Any, *rest: Any) -> None:
 
 
 def _built_group_wins(original: Any, holder: Any, bits: Any, group_size: int = 64, *rest: Any) -> None:
-    original(holder, bits, holder.built["group_size"] or group_size, *rest)
+    del group_size
+    original(holder, bits, holder.built["group_size"], *rest)
 
 
 def _built_group_checked(original: Any, holder: Any, *layers: Any, **options: Any) -> None:
-    asked = options.get("parameters") or options
-    group_size = asked["group_size"] if isinstance(asked, dict) else asked.group_size
-    if group_size not in (32, 64, 128):
+    group_size = _built_with(options)["group_size"]
+    if group_size not in group_sizes.SUPPORTED_GROUP_SIZES:
         raise ValueError(f"group size {group_size} is not supported")
     original(holder, *layers, **options)
 
