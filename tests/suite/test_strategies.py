@@ -225,7 +225,8 @@ def test_every_kind_of_layer_is_in_lists_of_any_layers(kind: str):
     ],
 )
 def test_layers_come_in_every_state(what: str, holds: Any):
-    assert share(list(scenarios_of("MQ-0.everything")), lambda s: any(map(holds, layers_of(s)))) >= 0.02, what
+    many = generated(check("MQ-0.everything"), context(), 500)
+    assert share(list(many), lambda s: any(map(holds, layers_of(s)))) >= 0.01, what
 
 
 def test_step_sequences_have_several_passes_that_differ():
