@@ -1,4 +1,4 @@
-"""How good generation is: chosen faults are found soon, without explicit cases, and shrink to what is stated."""
+"""How good generation is: chosen faults are found soon, without explicit cases, and shrink as stated."""
 
 from __future__ import annotations
 

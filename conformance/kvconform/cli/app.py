@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import catalogue, check, driver, drift, exhaustive, model, power, replay, report, run, vectors, wire
+from . import catalogue, check, drift, driver, exhaustive, model, power, replay, report, run, vectors, wire
 
 app = typer.Typer(
     name="kvconform",
