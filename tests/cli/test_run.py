@@ -154,6 +154,11 @@ def _running(marker: str) -> list[int]:
     return found
 
 
+def _hear_interrupts() -> None:
+    """As at a terminal: what a shell runs in the background inherits an ignored SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGTERM])
 def test_ctrl_c_gives_130_one_line_a_partial_log_and_leaves_no_process(
     tmp_path: Path, stop: signal.Signals
@@ -168,6 +173,7 @@ def test_ctrl_c_gives_130_one_line_a_partial_log_and_leaves_no_process(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=_hear_interrupts,
     )
     log = _wait_for_result(tmp_path, process)
     process.send_signal(stop)
