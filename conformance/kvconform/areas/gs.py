@@ -30,7 +30,14 @@ TABLE = (
 """Rows of the specification's table with a nearest size: requested, key dim, value dim."""
 TIES = ((48, 64, 64), (48, 128, 128), (96, 128, 128), (48, 192, 192), (96, 640, 128))
 WITHOUT = ((64, 80, 80), (32, 48, 48), (128, 112, 112), (128, 128, 80), (128, 80, 128), (16, 16, 16))
-EXTREME = ((-5, 128, 128), (1, 128, 128), (0, 128, 128), (10**6, 256, 256), (10**6, 96, 96))
+EXTREME = (
+    (-5, 128, 128),
+    (-128, 128, 128),
+    (1, 128, 128),
+    (0, 128, 128),
+    (10**6, 256, 256),
+    (10**6, 96, 96),
+)
 """The one row with 0 comes from the table; a resolver of this dialect takes it for 1."""
 ONE = PlainLayer(length=1)
 NEEDS = ("kind:resolve", "feature:resolver")

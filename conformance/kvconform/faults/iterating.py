@@ -935,6 +935,19 @@ SAMPLING = (
         patches=(wrapped(RepetitionPenaltyProcessor, "did_sample", lambda _original, _own, _token: None),),
     ),
     Fault(
+        name="zero-temperature-draws",
+        does="At temperature 0 the parameters' sampler draws as at 1.",
+        breaks=("PS-4", "ST-5"),
+        seen="hazard of PS-4: temperature 0 is argmax",
+        patches=(
+            wrapped(
+                sampling,
+                "sampler_from",
+                lambda original, temperature, **options: original(temperature or 1.0, **options),
+            ),
+        ),
+    ),
+    Fault(
         name="processor-without-a-penalty",
         does="Parameters without a penalty give a processor.",
         breaks=("PS-3",),

@@ -107,7 +107,7 @@ FAULTS = (
     Fault(
         name="request-loses-its-sign",
         does="A negative request counts by its magnitude.",
-        breaks=("GS-9",),
+        breaks=("GS-9", "GS-7"),
         seen="hazard of GS-9",
         patches=(wrapped(group_size, "at_least_one", lambda original, requested: original(abs(requested))),),
     ),
