@@ -41,7 +41,7 @@ def power(
 ) -> None:
     """Does the suite bite? Exit code 0 means: every fault was killed by a requirement that it names."""
     from ..power.matrix import as_data
-    from ..power.run import PowerOptions, run_power
+    from ..power.run import PowerOptions, run_power, tasks_of
     from ..session import DEFAULT_SEED
 
     check_writable(json)
@@ -52,7 +52,7 @@ def power(
         matrix=not named_only,
         processes=workers,
     )
-    with _following() as on_trial:
+    with _following(len(tasks_of(options))) as on_trial:
         matrix = run_power(options, on_trial)
     _print_table(matrix)
     _print_summary(matrix)
@@ -62,15 +62,21 @@ def power(
 
 
 @contextmanager
-def _following() -> Generator[Callable[[Trial], None]]:
-    """A function that takes each trial and says on stderr what was not killed, as soon as it is known."""
+def _following(total: int) -> Generator[Callable[[Trial], None]]:
+    """A function that takes each trial: shows how far it is, and at once what was not killed."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
     screen = console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=screen, disable=not screen.is_terminal, transient=True) as progress:
+        task = progress.add_task("asking", total=total)
 
-    def show(trial: Trial) -> None:
-        if trial.verdict != "killed":
-            screen.print(f"{trial.verdict}: {trial.label}, which breaks {', '.join(trial.breaks)}")
+        def show(trial: Trial) -> None:
+            progress.update(task, advance=1, description=trial.label)
+            if trial.verdict != "killed":
+                screen.print(f"{trial.verdict}: {trial.label}, which breaks {', '.join(trial.breaks)}")
 
-    yield show
+        yield show
 
 
 def _print_table(matrix: Matrix) -> None:

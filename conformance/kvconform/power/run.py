@@ -53,12 +53,16 @@ def selected_faults(names: Sequence[str]) -> tuple[Fault, ...]:
     return tuple(known[name] for name in names) if names else tuple(known.values())
 
 
+def tasks_of(options: PowerOptions) -> list[Task]:
+    """One task for each dialect of each selected fault."""
+    faults = selected_faults(options.faults)
+    return [(fault.name, number) for fault in faults for number in range(len(fault.dialects))]
+
+
 def run_power(options: PowerOptions, on_trial: Callable[[Trial], None] = lambda _trial: None) -> Matrix:
     """The trials of all selected faults in all their dialects, in the order of the catalogue."""
-    faults = selected_faults(options.faults)
-    tasks = [(fault.name, number) for fault in faults for number in range(len(fault.dialects))]
     trials: list[Trial] = []
-    for trial in _trials(tasks, options):
+    for trial in _trials(tasks_of(options), options):
         trials.append(trial)
         on_trial(trial)
     return Matrix(trials=tuple(trials), seed=options.seed, budget=options.budget, complete=options.matrix)
