@@ -254,3 +254,15 @@ def test_what_is_recorded_names_the_packages_that_made_it() -> None:
     found = check.run_case(cases.all_cases()["llama-d32/short-full"])
     assert found.recorded.versions == {name: packages.version(name) for name in ("mlx", "mlx-lm")}
     assert isinstance(found, Golden)
+
+
+@needs_mlx
+def test_a_process_loads_a_model_once_however_many_of_its_streams_it_checks() -> None:
+    from kvconform.models import load
+
+    check.check_case(cases.all_cases()["llama-d32/short-full"], folder=STREAMS)
+    loader: Any = load._load_tiny
+    before = loader.cache_info().misses
+    for name in ("short-full", "short-4bit-g64", "mlx-lm-short-4bit-g64"):
+        assert check.check_case(cases.all_cases()[f"llama-d32/{name}"], folder=STREAMS).accepted
+    assert loader.cache_info().misses == before
