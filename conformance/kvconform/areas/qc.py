@@ -131,10 +131,15 @@ def _grown_content(context: Context) -> Any:
 
 
 def _boundary(context: Context) -> tuple[Scenario, ...]:
-    """The buffer grows under an append that crosses the boundary."""
+    """The buffer grows: under an append that crosses the boundary, and by one row when it is full."""
     size = _smallest(context)
     layer = QuantizedLayer(length=255, group_size=size, bits=4, key_dim=size, value_dim=size)
-    return (caches.scenario(layer, Append(rows=2), observe=caches.CONTENT),)
+    widths = declared.bits(context)[: 1 if context.budget == "quick" else None]  # bytes of 257 rows are slow
+    full = [layer.model_copy(update={"length": 256, "bits": bits}) for bits in widths]
+    return (
+        caches.scenario(layer, Append(rows=2), observe=caches.CONTENT),
+        *(caches.scenario(one, Append(rows=1), observe=caches.CONTENT) for one in full),
+    )
 
 
 # ---------------------------------------------------------------- trim, copy, export
