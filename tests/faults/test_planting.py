@@ -13,7 +13,7 @@ from kvconform.implementations import reference
 from kvconform.implementations.registry import resolve_implementation
 from kvconform.observation import ResolveObservation
 from kvconform.samples import SAMPLES
-from kvconform.scenario import ResolveScenario
+from kvconform.scenario import ContainerScenario, PassStep, PlainLayer, ResolveScenario
 from kvconform_reference import group_size
 
 TIE = ResolveScenario(requested=48, key_dim=128, value_dim=128)
@@ -128,8 +128,11 @@ def test_a_fault_of_the_declaration_declares_one_dialect_and_follows_another() -
 
 
 def test_the_death_of_a_process_is_a_crash_with_its_signal() -> None:
+    zero = ContainerScenario(
+        layers=(PlainLayer(length=1),), form="free", steps=(PassStep(bits=4, group_size=0),)
+    )
     with pytest.raises(Crash) as died:
-        faulty("group-size-zero-kills").run(ResolveScenario(requested=0, key_dim=64, value_dim=64))
+        faulty("group-size-zero-kills").run(zero)
     assert died.value.signal == "SIGFPE"
 
 

@@ -41,10 +41,6 @@ def test_a_requirement_kills_a_fault_that_names_it(requirement: str) -> None:
     assert any(requirement in trial["killed by"] for trial in TRIALS)
 
 
-SHARED = {"GS-11": "a resolver that dies of a request of 0 also dies of the one that GS-9 makes"}
-"""Requirements whose fault another one catches too, with the reason; each must still kill it (above)."""
-
-
-@pytest.mark.parametrize("requirement", [name for name in catalogue() if name not in SHARED])
+@pytest.mark.parametrize("requirement", catalogue())
 def test_a_requirement_follows_from_others_or_catches_what_nothing_else_does(requirement: str) -> None:
     assert catalogue()[requirement].implied_by or alone(requirement, TRIALS)

@@ -36,10 +36,10 @@ def _nearest_then_compatible(original: Any, requested: int, key_dim: int, value_
     return size if size in group_size.compatible_group_sizes(key_dim, value_dim) else None
 
 
-def _zero_kills(original: Any, requested: int, *where: Any) -> int | None:
+def _zero_kills(original: Any, layer: Any, requested: int, *options: Any) -> Any:
     if requested == 0:
         raise ProcessDied("SIGFPE")
-    return original(requested, *where)
+    return original(layer, requested, *options)
 
 
 def _compatible_at_request(original: Any, scenario: Any, *where: Any) -> Any:
@@ -181,10 +181,10 @@ FAULTS = (
     ),
     Fault(
         name="group-size-zero-kills",
-        does="A requested group size of 0 reaches the division and takes the process down.",
+        does="A conversion asked for a group size of 0 divides by it and takes the process down.",
         breaks=("GS-11",),
         seen="MLX 0.29.4 to 0.32.4 die with SIGFPE",
-        patches=(wrapped(policy, "resolve", _zero_kills),),
+        patches=(wrapped(policy, "convert_layer", _zero_kills),),
     ),
     Fault(
         name="value-dim-read-off-the-keys",
