@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import product
 from types import MappingProxyType
 
@@ -79,13 +80,29 @@ def scenario(layers: Names, steps: Names, dialect: Dialect) -> ContainerScenario
 
     Where the container owns its layers a second one stands beside it (CT-10).
     """
+    return _made(
+        tuple([LAYERS[name] for name in layers]),
+        tuple([STEPS[name] for name in steps]),
+        twin=dialect.owner == "container",
+    )
+
+
+@lru_cache(maxsize=1024)
+def one_step(layers: Names, step: str) -> ContainerScenario:
+    """One step of a scenario by itself, for a law that looks at one step."""
+    return _made(tuple([LAYERS[name] for name in layers]), (STEPS[step],), twin=False)
+
+
+def _made(layers: tuple[Layer, ...], steps: tuple[Step, ...], *, twin: bool) -> ContainerScenario:
     return ContainerScenario.model_construct(
-        layers=tuple([LAYERS[name] for name in layers]),
+        version=1,  # every field is given: a default would be copied each time
+        kind="container",
+        layers=layers,
         form="container",
         given="list",
         built=BUILT,
-        twin=dialect.owner == "container",
-        steps=tuple([STEPS[name] for name in steps]),
+        twin=twin,
+        steps=steps,
         observe=NOTHING_EXTRA,
     )
 

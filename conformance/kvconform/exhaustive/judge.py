@@ -9,7 +9,7 @@ from ..checks import Context
 from ..implementation import Implementation
 from ..observation import ContainerObservation, Observation
 from ..scenario import ContainerScenario
-from .alphabet import Names, described, scenario
+from .alphabet import Names, described, one_step, scenario
 from .laws import Law, Statement, laws_for
 
 
@@ -48,10 +48,10 @@ class Bench:
         for law, statement in self._whole:
             yield from self._breaches(law, statement, asked, observation, layers, steps)
         for number in range(judged, len(steps)):
-            one = ContainerScenario.model_construct(
-                layers=asked.layers, given=asked.given, steps=asked.steps[number : number + 1]
+            one = one_step(layers, steps[number])
+            seen = ContainerObservation.model_construct(
+                kind="container", list_requests=0, steps=observation.steps[number : number + 2]
             )
-            seen = ContainerObservation.model_construct(steps=observation.steps[number : number + 2])
             for law, statement in self._steps:
                 yield from self._breaches(law, statement, one, seen, layers, steps[: number + 1])
 
