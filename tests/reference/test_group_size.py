@@ -197,3 +197,8 @@ def test_replacing_a_resolver_in_the_module_changes_what_is_resolved(monkeypatch
     monkeypatch.setattr(group_size, "nearest_group_size", lambda *_: 7)
     assert group_size.resolve_group_size(64, 64, 64) == 7
     assert group_size.RESOLVERS["nearest"](64, 64, 64) == 7
+
+
+def test_the_resolver_is_named_never_given_by_position() -> None:
+    with pytest.raises(TypeError):
+        group_size.resolve_group_size(64, 64, 64, "exact")  # pyright: ignore[reportCallIssue]
