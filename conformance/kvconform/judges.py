@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from . import projections
+from . import places, projections
 from .checks import Context, Expect, Finding, Judge
 from .invariants.affine import accepts_exactly
 from .invariants.ledger import RowJudge
@@ -94,16 +94,12 @@ def same(projection: Projection, about: str) -> Judge:
     def judge(
         context: Context, scenario: Scenario, observation: Observation, expect: Expect
     ) -> Iterator[Finding]:
-        del scenario
         expected = projections.projected(projection, context, expect())
         observed = projections.projected(projection, context, observation)
         if expected != observed:
-            where, one, other = first_difference(expected, observed)
-            yield Finding(
-                message=f"{about}: {where or 'the whole answer'} is {short(other)}, expected {short(one)}",
-                expected=expected,
-                observed=observed,
-            )
+            units = places.units_of(projection)
+            difference = places.difference(expected, observed, scenario=scenario, units=units)
+            yield Finding(message=f"{about}: {difference}", expected=expected, observed=observed)
 
     return judge
 

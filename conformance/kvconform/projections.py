@@ -26,6 +26,7 @@ from .observation import (
     StepRecord,
     TurnRecord,
 )
+from .places import made_of
 
 Projection = Callable[[Context, Any], Any]
 """(context, observation) -> JSON-ready data."""
@@ -75,22 +76,26 @@ def _listed(record: StepRecord | TurnRecord, text: Callable[[Sequence[ObjectView
     return [text(record.objects, number) for number in record.holders.get("container", ())]
 
 
+@made_of("record", "layer")
 def kinds(_context: Context, observation: ContainerObservation) -> Any:
     """Per step the kinds that the container lists."""
     return [_listed(record, kind_text) for record in observation.steps]
 
 
+@made_of("record", "layer")
 def outcomes(context: Context, observation: ContainerObservation) -> Any:
     """Per step the kinds, or that it raised."""
     listed = kinds(context, observation)
     return ["error" if record.error else text for record, text in zip(observation.steps, listed, strict=True)]
 
 
+@made_of("record", "layer")
 def layers(_context: Context, observation: ContainerObservation) -> Any:
     """Per step the layers with offset, group size and bits, or that it raised."""
     return ["error" if record.error else _listed(record, layer_text) for record in observation.steps]
 
 
+@made_of("quantized layer")
 def groups(_context: Context, observation: ContainerObservation) -> Any:
     """The group sizes of what is quantized at the end, or that the last step raised."""
     if observation.steps[-1].error is not None:
@@ -98,6 +103,7 @@ def groups(_context: Context, observation: ContainerObservation) -> Any:
     return [view.group_size for view in observation.steps[-1].objects if view.kind == "quantized"]
 
 
+@made_of("record")
 def answers(_context: Context, observation: ContainerObservation) -> Any:
     """What each step answered: whether the free pass triggered, or that it raised."""
     return ["error" if record.error else record.returned for record in observation.steps]
@@ -111,6 +117,7 @@ def outcomes_and_answers(context: Context, observation: ContainerObservation) ->
     }
 
 
+@made_of("record")
 def structure(_context: Context, observation: ContainerObservation) -> Any:
     """Per step which objects there are, where each stands, and who lists them."""
     return [
@@ -125,6 +132,7 @@ def structure(_context: Context, observation: ContainerObservation) -> Any:
     ]
 
 
+@made_of("record")
 def caller_view(_context: Context, observation: ContainerObservation) -> Any:
     """Per step which objects container and caller list, and where each object stands."""
     return [
@@ -178,6 +186,7 @@ def layer_answers(_context: Context, observation: ResolveObservation) -> Any:
     return observation.model_dump(mode="json")
 
 
+@made_of("record")
 def direct_groups(_context: Context, observation: CacheObservation) -> Any:
     """Per operation the group size of the current cache, or that it raised."""
     return [
@@ -186,6 +195,7 @@ def direct_groups(_context: Context, observation: CacheObservation) -> Any:
     ]
 
 
+@made_of("record")
 def everything_in_cache(_context: Context, observation: CacheObservation) -> Any:
     """Per operation: error, current cache, every object. Rows that an export holds are QC-11's business."""
     return [
@@ -223,6 +233,7 @@ def _calls(record: TurnRecord) -> list[CallEvent]:
     return [event for event in record.trace if isinstance(event, CallEvent)]
 
 
+@made_of("record", "call", "layer")
 def call_caches(_context: Context, observation: IterateObservation) -> Any:
     """Per turn the kinds of cache that each call found (without their sizes), or that it raised."""
     return [
@@ -235,6 +246,7 @@ def _letter(signature: str) -> str:
     return signature.partition(":")[0]
 
 
+@made_of("record", "call")
 def call_lengths(_context: Context, observation: IterateObservation) -> Any:
     """Per turn the number of tokens of each call, or that it raised."""
     return [
@@ -243,6 +255,7 @@ def call_lengths(_context: Context, observation: IterateObservation) -> Any:
     ]
 
 
+@made_of("record", "process", "layer")
 def process_caches(_context: Context, observation: IterateObservation) -> Any:
     """Per turn the kinds of cache that stood there when each process was called."""
     return [
@@ -251,6 +264,7 @@ def process_caches(_context: Context, observation: IterateObservation) -> Any:
     ]
 
 
+@made_of("record", "sample")
 def sampled(_context: Context, observation: IterateObservation) -> Any:
     """Per turn the tokens that were sampled, or that it raised."""
     return [
@@ -259,6 +273,7 @@ def sampled(_context: Context, observation: IterateObservation) -> Any:
     ]
 
 
+@made_of("record", "event")
 def event_names(context: Context, observation: IterateObservation) -> Any:
     """Per turn what happened, one word an event, and whether it raised."""
     return [
@@ -267,6 +282,7 @@ def event_names(context: Context, observation: IterateObservation) -> Any:
     ]
 
 
+@made_of("record", "call")
 def states(_context: Context, observation: IterateObservation) -> Any:
     """Per turn the state that each call was handed."""
     return [[call.state for call in _calls(record)] for record in observation.turns]
@@ -277,17 +293,18 @@ def logits_path(context: Context, observation: IterateObservation) -> Any:
     return {
         "events": event_names(context, observation),
         "states": states(context, observation),
-        "caches": call_caches(context, observation),
+        "kinds": call_caches(context, observation),
     }
 
 
+@made_of("record")
 def turn_offsets(_context: Context, observation: IterateObservation) -> Any:
     """Per turn the offsets that the calls found, and where container and caller stand afterwards."""
     return [
         {
             "calls": [list(call.offsets) for call in _calls(record)],
             **{
-                name: [record.objects[number].offset for number in record.holders.get(name, ())]
+                f"{name} offsets": [record.objects[number].offset for number in record.holders.get(name, ())]
                 for name in ("container", "caller")
             },
         }
@@ -295,6 +312,7 @@ def turn_offsets(_context: Context, observation: IterateObservation) -> Any:
     ]
 
 
+@made_of("record")
 def everything_in_turns(context: Context, observation: IterateObservation) -> Any:
     """All that can be compared: traces, counts, holders, objects.
 

@@ -60,7 +60,7 @@ def test_equal_projections_are_no_finding_whatever_else_differs():
 def test_a_difference_names_the_place_and_both_values():
     other = edited(right(PASSED), put("steps.1.holders.container", [0]))
     (finding,) = judged(projections.outcomes, PASSED, other, right(PASSED))
-    assert finding.message == "differs: [1][0] is 'S', expected 'Q'"
+    assert finding.message == 'differs: after step 1 (pass), layer 0 is "S", expected "Q"'
     assert (finding.expected, finding.observed) == ([["S"], ["Q"]], [["S"], ["S"]])
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from .. import judges, projections
+from .. import judges, places, projections
 from ..checks import Check, Context, Expect, Finding
 from ..implementation import Capabilities
 from ..invariants import building, steps
@@ -197,6 +197,7 @@ def _general(_context: Context, scenario: Any) -> Scenario:
     return scenario.model_copy(update={"turns": turns_})
 
 
+@places.made_of("record")
 def _without_warnings(context: Context, observation: Any) -> Any:
     features = tuple(name for name in context.info.capabilities.features if name != "prompt-array")
     silent = Capabilities(features=features)
@@ -208,7 +209,8 @@ def _warns(scenario: Any, observation: Any) -> Any:
     del scenario
     for number, turn in enumerate(observation.turns):
         if not any(isinstance(event, DeprecationEvent) for event in turn.trace):
-            yield Finding(message=f"the prompt-array form did not warn: turn {number}", expected="deprecated")
+            message = f"the prompt-array form did not warn: turn {number + 1}"
+            yield Finding(message=message, expected="deprecated")
 
 
 def _warm(context: Context) -> Any:

@@ -154,8 +154,20 @@ def bytes_fit(scenario: CacheScenario, observation: CacheObservation) -> Iterato
         size = row_bytes(view, layer.heads, itemsize)
         most = (view.offset + GROWTH + book.last_append - 1) * size
         if view.nbytes % size or not view.offset * size <= view.nbytes <= most:
-            rows = f"{size} bytes a row, {view.offset} to {most // size} rows"
-            yield _finding("bytes are not those of its rows", entry.where, rows, view.nbytes)
+            rows = f"{view.offset * size} to {most} bytes: {view.offset} to {most // size} rows of {size}"
+            why = f"a row takes {_why_so_many(view, layer.heads, itemsize)}"
+            where = f"{entry.where}, observed {view.nbytes}, expected {rows}, because {why}"
+            yield _finding("bytes are not those of its rows", where, rows, view.nbytes)
+
+
+def _why_so_many(view: ObjectView, heads: int, itemsize: int) -> str:
+    """The bytes of a row of a quantized cache as a sum, in words."""
+    dims = (view.key_dim or 0) + (view.value_dim or 0)
+    each = f"{heads} heads x {dims}" if heads > 1 else str(dims)
+    return (
+        f"{each} values x {view.bits} bits / 8, and 2 x {itemsize} bytes of scale and bias "
+        f"for every {view.group_size} values"
+    )
 
 
 def accounts_right(scenario: CacheScenario, observation: CacheObservation) -> Iterator[Finding]:

@@ -111,7 +111,7 @@ def signature(layer: Layer) -> str:
 
 def finding(what: str, seen: Seen, expected: Any, observed: Any, *, at: str = "") -> Finding:
     prompt, parameters = seen.turn.prompt.length, seen.turn.parameters
-    where = f"turn {seen.number}, prompt of {prompt}, prefill step {parameters.prefill_step}{at}"
+    where = f"turn {seen.number + 1}, prompt of {prompt}, prefill step {parameters.prefill_step}{at}"
     return Finding(message=f"{what}: {where}", expected=expected, observed=observed)
 
 
