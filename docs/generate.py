@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -166,11 +167,20 @@ def mutation_page() -> str:
         f"| `{module}` | {counts['mutants']} | {counts['killed']} | {counts['mutants'] - counts['killed']} |"
         for module, counts in results.items()
     ]
-    entries = [
-        f"- `{entry['module']}`: `{entry['before']}` to `{entry['after']}`: {entry['reason']}"
-        for entry in equivalents
-    ]
+    entries = [equivalent_entry(entry) for entry in equivalents]
     return "\n".join([MUTATION, *rows, "", "## Equivalent mutants", "", *(entries or ["None."])]) + "\n"
+
+
+def equivalent_entry(entry: Mapping[str, str]) -> str:
+    """One mutant of `equivalent.toml`: where it is, what became of what, and why that changes nothing."""
+    place = ".".join(filter(None, (entry["module"], entry["definition"])))
+    before, after = (code_span(entry[side]) if entry[side] else "nothing" for side in ("before", "after"))
+    return f"- `{place}`: {before} to {after}: {entry['reason']}"
+
+
+def code_span(text: str) -> str:
+    """The text as code, also when it holds a backtick."""
+    return f"`` {text} ``" if "`" in text else f"`{text}`"
 
 
 MUTATION = """# Mutation testing
@@ -184,7 +194,7 @@ nightly:
 
 A survivor is a test to be written, or it is listed below with the reason why nothing can tell it from the
 original; anything else fails the run, and so does an entry that no longer survives. Mutants of `|` are left
-out: the operator stands in annotations only.
+out, since the operator stands in annotations only, and so are mutants that are not Python.
 
 [cosmic-ray]: https://cosmic-ray.readthedocs.io
 

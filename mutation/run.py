@@ -2,7 +2,8 @@
 
 Each module of :data:`MODULES` is mutated by cosmic-ray in a copy of the project, since mutants are written to
 the source. A mutant that no test kills must stand in ``equivalent.toml`` with the reason why nothing can tell
-it from the original; exit code 1 otherwise, and also when an entry there is no longer a survivor.
+it from the original; exit code 1 otherwise, and also when an entry there is no longer a survivor. The tests
+draw the same examples for every mutant (``mutant_profile.py``), so that a run repeats the one before it.
 """
 
 from __future__ import annotations
@@ -25,21 +26,25 @@ CONFIGS = ROOT / "mutation"
 MODULES = ("group_size", "policy", "container", "iterator", "affine")
 COPIED = ("reference", "conformance", "tests", "goldens", "docs", "pyproject.toml", "mutation")
 
+Key = tuple[str, str, str, str]
+
 
 @dataclass(frozen=True, kw_only=True)
 class Mutant:
     """One change of one line, and whether a test noticed."""
 
     module: str
+    definition: str
+    """The function or class that it is in; empty outside of any."""
     before: str
     after: str
     line: int
     survived: bool
 
     @property
-    def key(self) -> tuple[str, str, str]:
+    def key(self) -> Key:
         """What an entry of ``equivalent.toml`` is found by."""
-        return self.module, self.before, self.after
+        return self.module, self.definition, self.before, self.after
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -51,7 +56,9 @@ def main(arguments: list[str] | None = None) -> int:
     unknown = [module for module in options.modules if module not in MODULES]
     if unknown:
         parser.error(f"module {unknown[0]!r} is not among {', '.join(MODULES)}")
-    known = {(entry["module"], entry["before"], entry["after"]) for entry in equivalents()}
+    known = {
+        (entry["module"], entry["definition"], entry["before"], entry["after"]) for entry in equivalents()
+    }
     failed = False
     with tempfile.TemporaryDirectory(prefix="kvconform-mutation-") as folder:
         copy_project(Path(folder))
@@ -66,7 +73,7 @@ def main(arguments: list[str] | None = None) -> int:
 def record(module: str, mutants: list[Mutant]) -> None:
     """Write a module's counts beside those of the others."""
     path = CONFIGS / "results.json"
-    results = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    results: dict[str, dict[str, int]] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     results[module] = {
         "mutants": len(mutants),
         "killed": sum(not mutant.survived for mutant in mutants),
@@ -94,7 +101,7 @@ def copy_project(folder: Path) -> None:
 
 
 def mutate(module: str, folder: Path) -> Iterator[Mutant]:
-    """Run every mutant of a module."""
+    """Run every mutant of a module that is Python: of the `*` in a signature, most are not."""
     config, session = str(folder / "mutation" / f"{module}.toml"), str(folder / f"{module}.sqlite")
     run(folder, "cosmic-ray", "init", config, session)
     run(folder, "cr-filter-operators", session, config)
@@ -102,13 +109,16 @@ def mutate(module: str, folder: Path) -> Iterator[Mutant]:
     run(folder, "cosmic-ray", "exec", config, session)
     for line in run(folder, "cosmic-ray", "dump", session).splitlines():
         item, result = json.loads(line)
-        if result is not None and result["test_outcome"] is not None:
+        if result is None or result["test_outcome"] is None:  # filtered out
+            continue
+        if "SyntaxError" not in (result["output"] or ""):
             yield mutant_of(module, item, result)
 
 
 def run(folder: Path, *command: str) -> str:
     """What the command prints; its copy of the project comes before an installed one."""
-    paths = [str(folder / "reference"), str(folder / "conformance"), os.environ.get("PYTHONPATH", "")]
+    own = [str(folder / name) for name in ("reference", "conformance", "mutation")]
+    paths = [*own, os.environ.get("PYTHONPATH", "")]
     environment = {
         **os.environ,
         "PYTHONPATH": os.pathsep.join(filter(None, paths)),
@@ -122,34 +132,37 @@ def run(folder: Path, *command: str) -> str:
 
 def mutant_of(module: str, item: dict[str, Any], result: dict[str, Any]) -> Mutant:
     """The mutant of one record of cosmic-ray's session."""
-    removed, added = [], []
+    removed: list[str] = []
+    added: list[str] = []
     for line in (result["diff"] or "").splitlines():
         if line.startswith("-") and not line.startswith("---"):
             removed.append(line[1:].strip())
         elif line.startswith("+") and not line.startswith("+++"):
             added.append(line[1:].strip())
+    mutation = item["mutations"][0]
     return Mutant(
         module=module,
-        before=" ".join(removed),
-        after=" ".join(added),
-        line=item["mutations"][0]["start_pos"][0],
+        definition=mutation["definition_name"] or "",
+        before=" ".join(removed).strip(),
+        after=" ".join(added).strip(),
+        line=mutation["start_pos"][0],
         survived=result["test_outcome"] == "survived",
     )
 
 
-def report(module: str, mutants: list[Mutant], known: set[tuple[str, str, str]]) -> bool:
+def report(module: str, mutants: list[Mutant], known: set[Key]) -> bool:
     """Print the verdict on a module; whether something is wrong."""
-    survivors = {mutant.key: mutant for mutant in mutants if mutant.survived}
-    surprising = [mutant for key, mutant in survivors.items() if key not in known]
-    stale = [key for key in known if key[0] == module and key not in survivors]
+    survivors = [mutant for mutant in mutants if mutant.survived]
+    surprising = [mutant for mutant in survivors if mutant.key not in known]
+    stale = sorted(key for key in known - {mutant.key for mutant in survivors} if key[0] == module)
     print(
         f"{module}: {len(mutants)} mutants, {len(mutants) - len(survivors)} killed, "
         f"{len(survivors) - len(surprising)} equivalent, {len(surprising)} survived"
     )
     for mutant in surprising:
-        print(f"  line {mutant.line}\n    - {mutant.before}\n    + {mutant.after}")
-    for key in stale:
-        print(f"  stale in equivalent.toml:\n    - {key[1]}\n    + {key[2]}")
+        print(f"  line {mutant.line}, in {mutant.definition}\n    - {mutant.before}\n    + {mutant.after}")
+    for _, definition, before, after in stale:
+        print(f"  stale in equivalent.toml, in {definition}:\n    - {before}\n    + {after}")
     return bool(surprising or stale)
 
 

@@ -58,7 +58,7 @@ class Container(Protocol):
         """The current list."""
         ...
 
-    def maybe_quantize(self, bits: int | None, group_size: int = 64, start: int = 0) -> None:
+    def maybe_quantize(self, bits: int | None, group_size: int, start: int) -> None:
         """One pass over the layers (MQ)."""
         ...
 

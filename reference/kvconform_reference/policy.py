@@ -29,7 +29,7 @@ class Slot(NamedTuple):
     """For messages: `3`, or `3.0` for the first child of layer 3."""
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What a pass is going to do; nothing has changed yet."""
 
@@ -76,12 +76,7 @@ def quantized_list(
 
 
 def plan_pass(
-    layers: Sequence[Layer],
-    bits: int | None,
-    group_size: int = 64,
-    start: int = 0,
-    *,
-    dialect: Dialect = PROPOSAL,
+    layers: Sequence[Layer], bits: int | None, group_size: int, start: int, *, dialect: Dialect
 ) -> Plan:
     """Decide and convert, in the order of MQ-0, without changing any list or layer."""
     if bits is None or not layers or is_skipped(layers, dialect):  # MQ-1, CT-12

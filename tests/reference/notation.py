@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kvconform_reference import affine, caches, stored_arrays, tensor
+from kvconform_reference.dialect import Dialect, dialect_from
 
 
 class Numbers:
@@ -131,3 +133,8 @@ def quantized_directly(cache: Any, *, bits: int, group_size: int) -> list[affine
 def positions(cache: Any) -> list[int]:
     """The positions of the rows that a reader gets, in the reader's order."""
     return [b.source.position + i for b, i in cache.fetch() or ()]
+
+
+def read_back(dialect: Dialect) -> Dialect:
+    """The dialect as a file gives it: equal to the original, of texts that are objects of their own."""
+    return dialect_from(json.loads(json.dumps(dialect.as_dict())))

@@ -224,6 +224,56 @@ def test_a_stored_row_whose_parts_do_not_fit_is_refused() -> None:
         affine.dequantize_row(row, bits=8, group_size=32)
 
 
+@pytest.mark.parametrize(("scales", "biases"), [(1, 2), (2, 1), (300, 299)])
+def test_a_stored_row_has_as_many_biases_as_scales(scales: int, biases: int) -> None:
+    row = affine.QuantizedRow(packed=bytes(16), scales=bytes(4 * scales), biases=bytes(4 * biases))
+    with pytest.raises(ValueError, match=f"a row with {scales} scales and {biases} biases"):
+        affine.dequantize_row(row, bits=4, group_size=32)
+
+
+@pytest.mark.requirement("AQ-2")
+def test_a_row_of_hundreds_of_groups_decodes_group_by_group() -> None:
+    values = [float(7 * group) for group in range(300) for _ in range(32)]
+    row = affine.quantize_row(values, bits=2, group_size=32)
+    assert affine.dequantize_row(row, bits=2, group_size=32) == values
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: affine.quantize_row([0.5] * 32, 4, 32),  # pyright: ignore[reportCallIssue]
+        lambda: affine.explain_row([0.5] * 32, 4, 32),  # pyright: ignore[reportCallIssue]
+        lambda: affine.explain_group([0.5] * 32, 4),  # pyright: ignore[reportCallIssue]
+        lambda: affine.dequantize_row(affine.QuantizedRow(b"", b"", b""), 4, 32),  # pyright: ignore[reportCallIssue]
+        lambda: affine.decode_codes([1], 1.0, 0.0, "float16"),  # pyright: ignore[reportCallIssue]
+        lambda: affine.check_parameters(32, 4, 32),  # pyright: ignore[reportCallIssue]
+    ],
+    ids=[
+        "quantize_row",
+        "explain_row",
+        "explain_group",
+        "dequantize_row",
+        "decode_codes",
+        "check_parameters",
+    ],
+)
+def test_bits_group_size_and_dtype_are_given_by_name_since_they_are_easily_swapped(
+    call: Callable[[], object],
+) -> None:
+    with pytest.raises(TypeError, match="positional"):
+        call()
+
+
+def test_a_stored_row_and_a_trace_are_values_that_cannot_be_changed() -> None:
+    for value, name in (
+        (affine.quantize_row([0.5] * 32, bits=4, group_size=32), "packed"),
+        (affine.explain_group([0.5] * 32, bits=4), "scale"),
+    ):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(value, name, None)
+        assert not hasattr(value, "__dict__"), "caches hold many: nothing is stored but the fields"
+
+
 def test_an_empty_row_has_no_groups() -> None:
     row = affine.quantize_row([], bits=4, group_size=64)
     assert row == affine.QuantizedRow(packed=b"", scales=b"", biases=b"")

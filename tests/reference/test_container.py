@@ -9,7 +9,18 @@ import pytest
 from kvconform_reference import caches
 from kvconform_reference.container import CacheContainer
 from kvconform_reference.dialect import DIALECTS, PROPOSAL, Dialect
-from notation import chunked, composite, content, plain, quantized, recurrent, rotating, show_all, write
+from notation import (
+    chunked,
+    composite,
+    content,
+    plain,
+    quantized,
+    recurrent,
+    rotating,
+    show_all,
+    trimmed,
+    write,
+)
 
 SETTLING = Dialect(scope="per-layer", latch="when-settled", empty_layer="wait", threshold="above")
 
@@ -349,3 +360,48 @@ def test_the_callers_list_loses_what_came_after_a_conversion() -> None:
     first.maybe_quantize(4)
     write(first.layers[0], 6)
     assert show_all(CacheContainer(mine, bits=4).layers) == ["S12"]
+
+
+@pytest.mark.requirement("CT-3")
+@pytest.mark.parametrize("owner", ["container", "new-list"])
+def test_a_container_that_owns_its_list_does_not_follow_the_callers(owner: Any) -> None:
+    mine = [plain(12)]
+    container = CacheContainer(mine, bits=4, dialect=Dialect(owner=owner))
+    mine.append(plain(3))
+    assert show_all(container.layers) == ["S12"]
+
+
+@pytest.mark.requirement("CT-12")
+def test_a_first_layer_latch_goes_on_while_layer_0_is_not_quantized() -> None:
+    container = CacheContainer([plain(0), plain(12)], bits=4, dialect=Dialect(latch="first-layer"))
+    container.maybe_quantize(4, 64, 10)
+    assert show_all(container.layers) == ["S0", "Q12:64,4"]
+    assert container.armed
+    write(container.layers[0], 12)
+    container.maybe_quantize(4, 64, 10)
+    assert show_all(container.layers) == ["Q12:64,4", "Q12:64,4"]
+
+
+@pytest.mark.requirement("MQ-5")
+def test_a_call_that_names_no_group_size_requests_64() -> None:
+    container = CacheContainer([plain(5, 128)], bits=4, dialect=Dialect(resolver="exact"))
+    container.maybe_quantize(4)
+    assert show_all(container.layers) == ["Q5:64,4"]
+
+
+@pytest.mark.requirement("TH-2", "MQ-16")
+@pytest.mark.parametrize(("threshold", "expected"), [("at-least", "Q0:64,4"), ("above", "S0")])
+def test_a_call_that_names_no_start_starts_at_0(threshold: Any, expected: str) -> None:
+    container = CacheContainer([trimmed()], bits=4, dialect=Dialect(threshold=threshold))
+    container.maybe_quantize(4)
+    assert show_all(container.layers) == [expected]
+
+
+def test_a_container_tells_its_dialect() -> None:
+    dialect = Dialect(latch="none")
+    assert CacheContainer([], dialect=dialect).dialect is dialect
+
+
+def test_what_a_container_is_built_with_is_named_but_for_the_list() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        CacheContainer([], 4)  # pyright: ignore[reportCallIssue]

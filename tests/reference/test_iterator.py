@@ -13,6 +13,7 @@ import pytest
 from kvconform_reference.dialect import DIALECTS, PROPOSAL, Dialect
 from kvconform_reference.iterator import ModelResult, RemainingTokens, TokenIterator
 from kvconform_reference.parameters import GenerateParameters
+from notation import read_back
 
 VOCAB = 50
 OWN_PREFILL = Dialect(prefill="reserve-one", quantize_between_chunks=True)
@@ -269,6 +270,21 @@ def test_the_prompt_array_form_warns_and_equals_the_general_form_with_a_list() -
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert run(TokenIterator) == old
+
+
+@pytest.mark.requirement("IT-6")
+def test_the_warning_of_the_deprecated_form_points_at_its_caller() -> None:
+    with pytest.warns(DeprecationWarning, match="from_prompt_array") as warned:
+        TokenIterator.from_prompt_array([3, 4, 5], Model([]), cache=["layer"])
+    assert [one.filename for one in warned] == [__file__]
+
+
+@pytest.mark.requirement("IT-4", "IT-5")
+def test_what_an_iterator_is_built_with_besides_prompt_and_model_is_named() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        TokenIterator([3], Model([]), ["layer"])  # pyright: ignore[reportCallIssue]
+    with pytest.raises(TypeError, match="positional"):
+        TokenIterator.with_sampler([3], Model([]), Sampler([]))  # pyright: ignore[reportCallIssue]
 
 
 # ---------------------------------------------------------------- validation
@@ -567,3 +583,45 @@ def test_prefill_time_covers_prepare_and_is_set_once(monkeypatch: pytest.MonkeyP
     assert iterator.prefill_time == 2.5
     iterator.next_token()
     assert iterator.prefill_time == 2.5
+
+
+@pytest.mark.requirement("NX-5")
+def test_prefill_time_is_zero_until_the_prefill_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+    prepare = TokenIterator._prepare
+
+    def looking(iterator: TokenIterator, prompt: Any) -> Any:
+        seen.append(iterator.prefill_time)
+        return prepare(iterator, prompt)
+
+    monkeypatch.setattr(TokenIterator, "_prepare", looking)
+    build([])
+    assert seen == [0]
+
+
+# ---------------------------------------------------------------- dialects that were read, not written
+
+
+@pytest.mark.requirement("PR-4", "PR-6", "ST-1", "NX-1")
+@pytest.mark.parametrize("answer", ["tokens", "logits"])
+@pytest.mark.parametrize("limit", [2, -1])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_dialect_read_from_a_file_is_followed_as_the_named_one(name: str, limit: int, answer: str) -> None:
+    def run(dialect: Dialect) -> tuple[Log, Any]:
+        log: Log = []
+        parameters = GenerateParameters(bits=4, max_tokens=limit)
+        try:
+            iterator = build(log, answer=answer, parameters=parameters, dialect=dialect)
+        except ValueError as error:
+            return log, str(error)
+        return log, [iterator.next_token() for _ in range(4)]
+
+    assert run(read_back(DIALECTS[name])) == run(DIALECTS[name])
+
+
+@pytest.mark.requirement("PR-4", "PR-6")
+@pytest.mark.parametrize("prefill", ["balanced", "window"])
+def test_a_prepare_of_the_models_own_is_asked_unless_the_design_reserves_a_token(prefill: Any) -> None:
+    log: Log = []
+    build(log, dialect=Dialect(prefill=prefill))
+    assert len(only(log, "prepare")) == 1

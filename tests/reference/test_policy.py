@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from copy import copy
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import pytest
@@ -18,6 +19,7 @@ from notation import (
     positions,
     quantized,
     quantized_directly,
+    read_back,
     recurrent,
     rotating,
     show_all,
@@ -144,6 +146,17 @@ def test_a_design_that_keeps_chunked_layers_neither_converts_nor_triggers_on_the
     assert after([chunked(20), plain(12)], 10, dialect=dialect) == ["C20", "Q12:64,4"]
 
 
+@pytest.mark.requirement("QP-1", "MQ-17")
+@pytest.mark.parametrize("rotating", ["keep", "error", "convert"])
+def test_an_object_of_an_unknown_class_is_no_rotating_layer(rotating: Any) -> None:
+    stranger = object()
+    dialect = Dialect(rotating=rotating)
+    assert not policy.is_quantizable(stranger, dialect)
+    layers: list[Any] = [stranger, plain(5)]
+    policy.maybe_quantize(layers, 4, dialect=dialect)
+    assert layers[0] is stranger
+
+
 @pytest.mark.requirement("QP-1")
 def test_an_object_of_an_unknown_class_passes_through_untouched() -> None:
     stranger = object()
@@ -188,6 +201,19 @@ def test_bad_options_are_refused_when_given_where_the_dialect_says_so(options: A
     with pytest.raises(ValueError, match=word):
         policy.maybe_quantize([], *options, dialect=Dialect(bad_options="refuse"))
     assert show_all(layers) == ["S5"]
+
+
+@pytest.mark.requirement("TH-3", "GS-9")
+@pytest.mark.parametrize(("options", "refused"), [((4, 1, 0), None), ((4, -1, 0), "group size -1")])
+def test_a_refusing_design_refuses_group_sizes_from_0_down_and_no_start_from_0_up(
+    options: Any, refused: str | None
+) -> None:
+    dialect = Dialect(bad_options="refuse")
+    if refused is None:
+        assert policy.maybe_quantize([plain(5)], *options, dialect=dialect)
+        return
+    with pytest.raises(ValueError, match=refused):
+        policy.maybe_quantize([plain(5)], *options, dialect=dialect)
 
 
 @pytest.mark.requirement("MQ-1")
@@ -386,6 +412,12 @@ def test_a_design_that_takes_incompatible_layers_for_errors_says_so_and_changes_
     with pytest.raises(ValueError, match=r"layer 1: group size 64 .* head dims 80 and 80; no supported size"):
         policy.maybe_quantize(layers, 4, 64, 10, dialect=DIALECTS["mlx-lm"])
     assert layers == kept
+    with pytest.raises(ValueError, match=r"layer 0: group size 64 .* head dims 96 and 80; no supported size"):
+        policy.maybe_quantize([plain(12, 96, 80)], 4, 64, 10, dialect=DIALECTS["mlx-lm"])
+    with pytest.raises(ValueError, match=r"head dims 96 and 64; 32 can"):
+        policy.maybe_quantize([plain(12, 96, 64)], 4, 64, 10, dialect=DIALECTS["mlx-lm"])
+    with pytest.raises(ValueError, match=r"head dims 64 and 128; 32 or 64 can"):
+        policy.maybe_quantize([plain(12, 64, 128)], 4, 128, 10, dialect=DIALECTS["mlx-lm"])
 
 
 @pytest.mark.requirement("MQ-10")
@@ -625,3 +657,103 @@ def test_first_layer_designs_skip_while_layer_0_is_quantized() -> None:
         "Q20:64,4",
         "Q20:64,4",
     ]
+    for first in (rotating(20), plain(20, 80)):
+        layers = [first, plain(20)]
+        assert after(layers, 10, dialect=replace(dialect, incompatible="keep"))[1] == "Q20:64,4"
+        assert layers[0] is first
+
+
+# ---------------------------------------------------------------- the forms of the pass
+
+
+def in_place(layers: list[Any], *options: Any, **more: Any) -> list[Any]:
+    policy.maybe_quantize(layers, *options, **more)
+    return layers
+
+
+FORMS = [in_place, policy.quantized_list]
+
+
+@pytest.mark.requirement("MQ-5")
+@pytest.mark.parametrize("form", FORMS)
+def test_a_pass_that_names_no_group_size_requests_64(form: Any) -> None:
+    assert show_all(form([plain(5, 128)], 4, dialect=Dialect(resolver="exact"))) == ["Q5:64,4"]
+
+
+@pytest.mark.requirement("TH-2", "MQ-16")
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize(("threshold", "expected"), [("at-least", "Q0:64,4"), ("above", "S0")])
+def test_a_pass_that_names_no_start_starts_at_0(form: Any, threshold: Any, expected: str) -> None:
+    assert show_all(form([trimmed()], 4, dialect=Dialect(threshold=threshold))) == [expected]
+
+
+@pytest.mark.parametrize("form", [policy.maybe_quantize, policy.quantized_list, policy.plan_pass])
+def test_the_dialect_of_a_pass_is_given_by_name(form: Any) -> None:
+    with pytest.raises(TypeError, match="positional"):
+        form([plain(5)], 4, 64, 0, PROPOSAL)
+
+
+def test_the_dialect_of_a_check_is_given_by_name() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        policy.check_options(4, 64, 0, PROPOSAL)  # pyright: ignore[reportCallIssue]
+
+
+@pytest.mark.requirement("MQ-13")
+def test_a_plan_is_named_in_full_and_cannot_be_changed_after_it_was_made() -> None:
+    with pytest.raises(TypeError, match="positional"):
+        policy.Plan(True)  # pyright: ignore[reportCallIssue]
+    with pytest.raises(FrozenInstanceError):
+        policy.Plan().triggered = True  # pyright: ignore[reportAttributeAccessIssue]
+
+
+@pytest.mark.requirement("MQ-2")
+def test_a_pass_that_does_not_trigger_plans_nothing_and_waits_for_nothing() -> None:
+    plan = policy.plan_pass([plain(5), plain(0)], 4, 64, 10, dialect=Dialect(empty_layer="wait"))
+    assert (plan.triggered, plan.replacements, plan.waiting) == (False, (), False)
+
+
+# ---------------------------------------------------------------- what was read, not written
+
+
+def outcome(layers: list[Any], start: int, dialect: Dialect) -> list[str] | str:
+    """The list after a pass, or what the pass refused."""
+    try:
+        return after(layers, start, dialect=dialect)
+    except (ValueError, NotImplementedError) as error:
+        return str(error)
+
+
+@pytest.mark.requirement("MQ-7", "MQ-8", "MQ-10", "QP-2", "CT-12")
+@pytest.mark.parametrize("start", [10, 0])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_dialect_read_from_a_file_is_followed_as_the_named_one(name: str, start: int) -> None:
+    def layers(first: Any) -> list[Any]:
+        return [copy(first), plain(3), plain(0), chunked(20), composite(plain(12)), plain(12)]
+
+    for first in (plain(12), quantized(12), rotating(3), chunked(20)):
+        named = outcome(layers(first), start, DIALECTS[name])
+        assert outcome(layers(first), start, read_back(DIALECTS[name])) == named
+
+
+@pytest.mark.requirement("MQ-3", "MQ-11", "TH-3")
+def test_a_dialect_read_from_a_file_refuses_what_the_named_one_refuses() -> None:
+    for dialect, layer, error in (
+        (Dialect(incompatible="error"), plain(12, 80), ValueError),
+        (Dialect(rotating="error", scope="per-layer"), rotating(12), NotImplementedError),
+    ):
+        with pytest.raises(error, match="layer 0"):
+            policy.maybe_quantize([layer], 4, dialect=read_back(dialect))
+    for dialect, layer in ((Dialect(), plain(12, 80)), (Dialect(rotating="convert"), rotating(12))):
+        assert policy.maybe_quantize([layer], 4, dialect=read_back(dialect))
+    policy.maybe_quantize([plain(5)], 4, 0, dialect=read_back(Dialect(bad_options="per-call")))
+
+
+@pytest.mark.requirement("QP-1", "QP-2", "MQ-11")
+@pytest.mark.parametrize("make", [plain, chunked, rotating, quantized])
+@pytest.mark.parametrize("dialect", [*DIALECTS.values(), Dialect(rotating="convert")])
+def test_a_kind_is_known_by_its_text_and_not_by_its_object(make: Any, dialect: Dialect) -> None:
+    own, foreign = make(12), make(12)
+    foreign.__class__ = type("Foreign", (type(own),), {"kind": "".join(own.kind)})
+    assert policy.is_quantizable(foreign, dialect) is policy.is_quantizable(own, dialect)
+    assert policy.is_forbidden(foreign, dialect) is policy.is_forbidden(own, dialect)
+    assert policy.is_skipped([foreign], dialect) is policy.is_skipped([own], dialect)
