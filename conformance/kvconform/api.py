@@ -85,8 +85,7 @@ def _conforming(verdict: Verdict) -> Verdict:
         return verdict
     failures = [
         render_failure(result, requirement.listed)
-        for requirement in verdict.requirements
+        for requirement, result in verdict.failed_checks
         if requirement.failed
-        for result in requirement.failures
     ]
     raise NonConforming("\n\n".join(["does not conform", *failures, *closing_lines(verdict)]), verdict)

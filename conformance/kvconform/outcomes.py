@@ -32,13 +32,19 @@ WORST_FIRST: tuple[Outcome, ...] = (
 )
 """A requirement has the worst outcome of its checks. ``pass`` beats ``unsupported``: it was judged."""
 
-FAILURES: frozenset[Outcome] = frozenset({"crash", "timeout", "protocol", "error", "fail"})
+ERRORS: frozenset[Outcome] = frozenset({"crash", "timeout", "protocol", "error"})
+"""Outcomes that say: there is no answer to judge."""
+
+FAILURES: frozenset[Outcome] = frozenset({*ERRORS, "fail"})
 """Outcomes that say: the implementation did not do what the requirement asks."""
 
 _NO_FAILURES: frozenset[Outcome] = frozenset({"pass", "known failure", "unexpected pass"})
 
 JUDGED: frozenset[Outcome] = FAILURES | _NO_FAILURES
 """Outcomes that say: the requirement was put to the test."""
+
+ANSWERED: frozenset[Outcome] = JUDGED - ERRORS
+"""Outcomes that say: there were answers, and they were judged."""
 
 
 def worst(outcomes: Iterable[Outcome]) -> Outcome:

@@ -137,7 +137,7 @@ def difference(expected: Any, observed: Any, *, scenario: Scenario, units: Seque
     if is_list(one) and is_list(other):
         list_of = path[:-1] if path and path[-1] in _SAID_ALREADY else path
         place = f"{_Words(scenario, expected, observed).of(list_of, units)}, " if list_of else ""
-        return f"{place}the number of {_elements(path, units)} is {len(other)}, expected {len(one)}"
+        return f"{place}the number of {_elements(path, units, scenario)} is {len(other)}, expected {len(one)}"
     listed = len(path) > 1 and path[-2] in _HOLDERS and isinstance(one, int) and isinstance(other, int)
     before = "object " if listed else ""
     return f"{where} is {before}{value_text(other)}, expected {before}{value_text(one)}"
@@ -219,11 +219,12 @@ def _event_name(event: Any) -> str | None:
     return event["event"] if is_object(event) and "event" in event else None
 
 
-def _elements(path: Path, units: Sequence[str]) -> str:
+def _elements(path: Path, units: Sequence[str], scenario: Scenario) -> str:
     """What the elements of the list at the end of a path are called, in the plural."""
     rest = list(units)
     for key in path:
         rest = rest[1:] if isinstance(key, int) else list(_INSIDE.get(key, ("entry",)))
     name = rest[0] if rest else "entry"
-    plurals = {"entry": "entries", "child": "children", "record": "records"}
+    records = {"container": "steps", "cache": "operations"}.get(scenario.kind, "turns")
+    plurals = {"entry": "entries", "child": "children", "record": records}
     return plurals.get(name, f"{name}s")

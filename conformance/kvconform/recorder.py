@@ -51,6 +51,7 @@ class Recorder:
                 requirement=check.requirement,
                 check=check.id,
                 oracle=check.oracle,
+                catch_all=check.broad,
                 outcome=outcome,
                 message=message,
                 detail=str(report.longrepr),

@@ -205,6 +205,7 @@ def _unasked(check: Check, outcome: Outcome, reason: str) -> Judged:
         requirement=check.requirement,
         check=check.id,
         oracle=check.oracle,
+        catch_all=check.broad,
         outcome=outcome,
         message=reason,
     )
@@ -215,6 +216,7 @@ def _judged(check: Check, result: Result) -> Judged:
         requirement=check.requirement,
         check=check.id,
         oracle=check.oracle,
+        catch_all=check.broad,
         outcome=result.outcome,
         message=result.message,
         scenario=as_data(result.scenario) if result.scenario else None,

@@ -25,7 +25,7 @@ def test_a_conforming_run_gives_0_and_reports_whatever_is_in_the_callers_environ
     hostile = {"PYTEST_ADDOPTS": "--no-such-option", "PYTEST_PLUGINS": "no_such_plugin"}
     done = process("run", "reference", *ONE, "--json", "r.json", "--junit", "r.xml", **hostile)
     assert done.code == 0, done.out + done.err
-    assert "1 / 0 / 0 / 0" in done.out
+    assert "1 / 0 / 0 / 0 / 0" in done.out
     assert "U requirements judged: 0 of 0" in done.out
     assert "seed 20261201" in done.out
     report = json.loads((tmp_path / "r.json").read_text())
@@ -64,7 +64,7 @@ def test_several_implementations_stand_in_one_table_and_in_one_report(
     done = kvconform("run", "adapters:good", "adapters:tie_goes_high", *ONE, "--json", "r.json")
     assert done.code == 1
     row = next(line for line in done.out.splitlines() if line.startswith("GS "))
-    assert row.count("/") == 6
+    assert row.count("/") == 8
     runs = json.loads((tmp_path / "r.json").read_text())["runs"]
     assert [run["exit_code"] for run in runs] == [0, 1]
 
@@ -74,7 +74,8 @@ def test_an_implementation_that_does_not_start_gives_3_and_a_report(
 ) -> None:
     done = kvconform("run", "adapter_with_import_error:factory", *ONE, "--json", "r.json")
     assert done.code == 3
-    assert "a_module_that_nobody_has" in done.out
+    assert done.out == ""
+    assert "a_module_that_nobody_has" in done.err
     assert "Traceback" not in done.out + done.err
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["complete"] is False
@@ -85,7 +86,8 @@ def test_a_process_that_breaks_the_protocol_gives_3(kvconform: Command, tmp_path
     (tmp_path / "driver.py").write_text("print('hello')\n")
     done = kvconform("run", f"exec:{sys.executable} driver.py", *ONE)
     assert done.code == 3
-    assert "hello" in done.out
+    assert done.out == ""
+    assert "hello" in done.err
 
 
 def test_a_stale_known_failure_gives_4_and_is_named(kvconform: Command, tmp_path: Path) -> None:

@@ -4,17 +4,25 @@ import base64
 import struct
 from typing import Any
 
+import pytest
 from kvconform.report.columns import MOST_LINES, side_by_side
 from kvconform.report.compact import compact_layer, compact_scenario
 from kvconform.report.failure import WIDTH, render_failure
 from kvconform.samples import SAMPLES
 from kvconform.scenario import (
+    Built,
     ChunkedLayer,
     CompositeLayer,
+    ContainerScenario,
+    IterateScenario,
+    Parameters,
+    PassStep,
     PlainLayer,
+    Prompt,
     QuantizedLayer,
     RecurrentLayer,
     RotatingLayer,
+    Turn,
     as_data,
 )
 from log_samples import failed, listed
@@ -54,6 +62,45 @@ def test_layers_read_as_in_the_specification() -> None:
     )
     inner = CompositeLayer(children=(RecurrentLayer(filled=False), PlainLayer(length=50)))
     assert compact_layer(as_data(inner)) == "L(M(filled=false), S(50))"
+
+
+def test_what_has_no_effect_without_bits_is_left_out() -> None:
+    container = ContainerScenario(layers=(PlainLayer(),), steps=(PassStep(),))
+    assert compact_scenario(as_data(container)) == [
+        "container [E]",
+        "built without bits",
+        "1. pass without bits",
+    ]
+    turns = IterateScenario(layers=(PlainLayer(),), turns=(Turn(prompt=Prompt(length=1)),))
+    assert compact_scenario(as_data(turns)) == [
+        "iterate over [E], given list",
+        "1. prompt of 1 token, 1 next",
+    ]
+
+
+def test_what_would_have_no_effect_is_shown_where_it_is_not_the_default() -> None:
+    container = ContainerScenario(layers=(), steps=(PassStep(group_size=7),), built=Built(group_size=32))
+    assert compact_scenario(as_data(container))[1:] == [
+        "built(group_size=32)",
+        "1. pass without bits(group_size=7)",
+    ]
+
+
+@pytest.mark.parametrize(("length", "shown"), [(512, False), (513, True)])
+def test_the_prefill_step_is_shown_where_a_prompt_is_longer(length: int, shown: bool) -> None:
+    turns = IterateScenario(layers=(), turns=(Turn(prompt=Prompt(length=length)),))
+    assert ("prefill_step=512" in compact_scenario(as_data(turns))[-1]) is shown
+
+
+def test_another_prefill_step_is_shown() -> None:
+    turn = Turn(prompt=Prompt(length=3), parameters=Parameters(prefill_step=0))
+    assert "prefill_step=0" in compact_scenario(as_data(IterateScenario(layers=(), turns=(turn,))))[-1]
+
+
+def test_a_catch_all_is_called_one() -> None:
+    text = render_failure(failed("ST-1.everything", oracle="reference", catch_all=True), listed("ST-1"))
+    assert "ST-1.everything (reference; a catch-all" in text
+    assert "catch-all" not in render_failure(failed("ST-1.only", oracle="reference"), listed("ST-1"))
 
 
 def test_every_kind_of_scenario_is_short() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from kvconform.report.log import Begun, Broken, Excuse
 from kvconform.report.table import closing_lines, print_summary, tally
 from kvconform.report.verdict import Verdict
@@ -30,14 +31,14 @@ def test_the_table_counts_each_area() -> None:
     rows = {
         line.split()[0]: line.split()[1:] for line in text.splitlines() if line[:3] in ("MQ ", "GS ", "all")
     }
-    assert rows["MQ"] == ["0", "/", "1", "/", "1", "/", "0"]
-    assert rows["GS"] == ["1", "/", "0", "/", "0", "/", "1"]
-    assert rows["all"] == ["1", "/", "1", "/", "1", "/", "1"]
+    assert rows["MQ"] == ["0", "/", "1", "/", "0", "/", "1", "/", "0"]
+    assert rows["GS"] == ["1", "/", "0", "/", "0", "/", "0", "/", "1"]
+    assert rows["all"] == ["1", "/", "1", "/", "0", "/", "1", "/", "1"]
 
 
 def test_two_implementations_stand_side_by_side() -> None:
     line = next(line for line in _printed(_one(), _one()).splitlines() if line.startswith("MQ "))
-    assert line.split() == ["MQ", *["0", "/", "1", "/", "1", "/", "0"], *["0", "/", "1", "/", "1", "/", "0"]]
+    assert line.split() == ["MQ", *["0", "/", "1", "/", "0", "/", "1", "/", "0"] * 2]
 
 
 def test_every_failure_is_printed_with_its_replay_command() -> None:
@@ -65,9 +66,38 @@ def test_a_run_that_was_cut_short_is_called_incomplete_with_what_it_was_busy_wit
 
 
 def test_an_implementation_that_did_not_start_is_one_line_with_the_reason() -> None:
-    (line,) = closing_lines(verdict(Broken(spec="exec:x", message="no such command"), complete=False))
-    assert "no such command" in line
+    not_started = verdict(Broken(spec="exec:x", message="no such command"), complete=False)
+    assert closing_lines(not_started) == ["exec:x: not judged: no such command"]
+    assert _printed(not_started) == ""  # it is no verdict
 
 
 def test_what_counts_as_what() -> None:
-    assert tally(_one().requirements) == (1, 1, 1, 1)
+    assert tally(_one().requirements) == (1, 1, 0, 1, 1)
+
+
+@pytest.mark.parametrize("outcome", ["crash", "timeout", "protocol", "error"])
+def test_a_requirement_that_ended_with_an_error_counts_as_an_error_and_not_as_judged(outcome: str) -> None:
+    found = verdict(header(listed("MQ-1"), listed("MQ-2")), failed("MQ-1.only", outcome), judged("MQ-2.only"))
+    assert tally(found.requirements) == (1, 0, 1, 0, 0)
+    lines = closing_lines(found)
+    assert "1 requirement passed, 0 failed, 1 error, 0 known failures, 0 not judged" in lines[0]
+    assert lines[1] == "U requirements judged: 1 of 2"
+
+
+def _three_checks() -> Verdict:
+    return verdict(
+        header(listed("MQ-0", checks=("everything",)), listed("MQ-1", checks=("one", "two"))),
+        failed("MQ-0.everything", catch_all=True),
+        failed("MQ-1.one"),
+        failed("MQ-1.two"),
+    )
+
+
+def test_failed_requirements_are_counted_together_with_the_checks_that_are_shown() -> None:
+    assert "0 requirements passed, 2 failed (3 checks), 0 errors" in closing_lines(_three_checks())[0]
+
+
+def test_what_says_most_precisely_what_is_wrong_is_printed_first() -> None:
+    text = _printed(_three_checks())
+    order = [text.index(check) for check in ("MQ-1.one", "MQ-1.two", "MQ-0.everything")]
+    assert order == sorted(order)

@@ -151,3 +151,20 @@ def test_an_implementation_that_does_not_start_gives_code_3() -> None:
 )
 def test_exit_codes_have_the_documented_precedence(codes: list[int], worst_of_them: int) -> None:
     assert worst_code(codes) == worst_of_them
+
+
+def test_a_precise_check_decides_before_a_catch_all_with_the_same_outcome() -> None:
+    seen = verdict(
+        header(listed("KC-1", checks=("everything", "counts"))),
+        failed("KC-1.everything", catch_all=True),
+        failed("KC-1.counts"),
+    )
+    assert seen.requirements[0].deciding is not None
+    assert seen.requirements[0].deciding.check == "KC-1.counts"
+
+
+def test_a_verdict_prints_as_one_short_line() -> None:
+    seen = verdict(header(listed("MQ-1"), listed("MQ-2")), failed("MQ-1.only"), judged("MQ-2.only"))
+    assert repr(seen) == "<Verdict on mine: 1 fail, 1 pass, exit code 1>"
+    cut_short = verdict(header(listed("MQ-1")), complete=False)
+    assert repr(cut_short) == "<Verdict on mine: 1 not run, incomplete, exit code 3>"

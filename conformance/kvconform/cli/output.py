@@ -33,6 +33,16 @@ def fail(message: str) -> None:
     print(f"kvconform: {message}", file=sys.stderr)
 
 
+def print_verdicts(verdicts: Sequence[Verdict]) -> None:
+    """The verdicts for people; what was never judged is no verdict, and goes to stderr."""
+    from ..report.table import closing_lines, print_summary
+
+    print_summary(verdicts, console())
+    for verdict in verdicts:
+        if verdict.log.header is None:
+            fail(" ".join(closing_lines(verdict)))
+
+
 def check_writable(path: Path | None) -> None:
     """Refuse a report path that cannot be written, before the run and without touching what is there."""
     if path is None:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .output import check_writable, console, write_report
+from .output import check_writable, print_verdicts, write_report
 
 
 def report(
@@ -21,7 +21,6 @@ def report(
 ) -> None:
     """Print the verdict that event logs hold, and write reports of it; exits as the run would have."""
     from ..report.log import read_log
-    from ..report.table import print_summary
     from ..report.verdict import verdict_of
     from ..runner import exit_code_of
 
@@ -29,5 +28,5 @@ def report(
         check_writable(path)
     verdicts = [verdict_of(read_log(log), spec=str(log)) for log in logs]
     write_report(verdicts, json=json, junit=junit)
-    print_summary(verdicts, console())
+    print_verdicts(verdicts)
     raise typer.Exit(exit_code_of(verdicts))

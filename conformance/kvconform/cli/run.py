@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from .output import check_writable, console, fail, write_report
+from .output import check_writable, fail, print_verdicts, write_report
 
 if TYPE_CHECKING:
     from ..report.verdict import Verdict
@@ -76,7 +76,7 @@ def run(
             f"interrupted, so there is no verdict; what was judged is in {logs}, reports say complete: false"
         )
     else:
-        _print_summary(verdicts)
+        print_verdicts(verdicts)
     raise typer.Exit(exit_code_of(verdicts))
 
 
@@ -135,9 +135,3 @@ def _run_all(implementations: list[str], options: RunOptions) -> tuple[list[Fini
             break
     left_out = [verdict_of(Log(), spec=spec, interrupted=True) for spec in implementations[len(finished) :]]
     return finished, [*(done.verdict for done in finished), *left_out]
-
-
-def _print_summary(verdicts: list[Verdict]) -> None:
-    from ..report.table import print_summary
-
-    print_summary(verdicts, console())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from ..errors import UserError, near_matches
-from .output import check_writable, console, write_report
+from .output import check_writable, console, fail, write_report
 from .run import check_spec
 
 if TYPE_CHECKING:
@@ -114,6 +114,9 @@ def _print(verdict: Verdict) -> None:
     from ..report.table import outcome_table
     from ..vectors import summary
 
+    if verdict.log.header is None:
+        fail(" ".join(summary.closing_lines(verdict)))
+        return
     screen = console()
     if verdict.requirements:
         screen.print(outcome_table([verdict]))

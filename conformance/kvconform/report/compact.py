@@ -149,19 +149,40 @@ _STEP_DEFAULTS: Data = {"salt": 0, "layers": None, "through": "container"}
 
 
 def _container(scenario: Data) -> list[str]:
-    head = [f"container {compact_layers(scenario['layers'])}"]
+    asked = ", asked of the model" if scenario["given"] == "model" else ""
+    head = [f"container {compact_layers(scenario['layers'])}", _built(scenario) + asked]
     if scenario["form"] == "free":
-        asked = ", asked of the model" if scenario["given"] == "model" else ""
         head = [f"free pass over {compact_layers(scenario['layers'])}{asked}"]
-    else:
-        head.append(
-            _call("built", scenario["built"], {})
-            + (", asked of the model" if scenario["given"] == "model" else "")
-        )
     if scenario["twin"]:
         head.append("and a twin container over the same objects")
-    calls = [_call(step["do"], step, _STEP_DEFAULTS, skip=("do",)) for step in scenario["steps"]]
-    return [*head, *_numbered(calls), *_observed(scenario)]
+    return [*head, *_numbered([_step(step) for step in scenario["steps"]]), *_observed(scenario)]
+
+
+def _step(step: Data) -> str:
+    bare = step["do"] == "pass" and step["bits"] is None
+    name = "pass without bits" if bare else step["do"]
+    return _call(name, _effective(step), _STEP_DEFAULTS, skip=("do", "bits") if bare else ("do",))
+
+
+def _built(scenario: Data) -> str:
+    built = _effective(scenario["built"])
+    return _call("built", built, {"bits": None}) if any(built.values()) else "built without bits"
+
+
+_WITHOUT_BITS: Data = {"group_size": 64, "start": 0}
+"""Without bits no quantization is asked for, and these say nothing (MQ-1); another value is shown all the
+same: the smallest failing scenario would not have it if it did not matter."""
+
+
+def _effective(options: Data) -> Data:
+    """The options without those that have no effect."""
+    if options.get("bits", 0) is not None:
+        return options
+    return {
+        name: value
+        for name, value in options.items()
+        if name not in _WITHOUT_BITS or value != _WITHOUT_BITS[name]
+    }
 
 
 _PARAMETER_DEFAULTS: Data = {
@@ -170,35 +191,54 @@ _PARAMETER_DEFAULTS: Data = {
     "repetition_penalty": None,
     "repetition_context_size": 20,
 }
+_ONE_CHUNK = 512
+"""The default prefill step: it says nothing of a prompt that is no longer."""
 _MODEL_DEFAULTS: Data = {"seed": 0, "vocab": 61, "prepare": "tokens", "state": "none", "ties": False}
 _TURN_DEFAULTS: Data = {"form": "general", "cache": "same", "processor": "none", "sampler": "parameters"}
 
 
 def _iterate(scenario: Data) -> list[str]:
     head = f"iterate over {compact_layers(scenario['layers'])}, given {scenario['given']}"
-    built = [_call("built", scenario["built"], {})] if scenario["given"] in ("container", "both") else []
-    model = [_call("model", scenario["model"], _MODEL_DEFAULTS)]
+    built = [_built(scenario)] if scenario["given"] in ("container", "both") else []
+    shown = _call("model", scenario["model"], _MODEL_DEFAULTS)
+    model = [shown] if shown != "model" else []
     turns = [_turn(turn) for turn in scenario["turns"]]
     return [head, *built, *model, *_numbered(turns), *_observed(scenario)]
 
 
 def _turn(turn: Data) -> str:
-    options = _changed(turn["parameters"], _PARAMETER_DEFAULTS)
+    options = _parameters(turn["parameters"], prompt=turn["prompt"]["length"])
     rest = {name: value for name, value in turn.items() if name in _TURN_DEFAULTS}
     prompt = turn["prompt"]
     seed = f" (seed {prompt['seed']})" if prompt["seed"] else ""
     parts = [
-        f"{prompt['length']} tokens{seed}",
+        f"prompt of {_counted(prompt['length'], 'token')}{seed}",
         *options,
         *_changed(rest, _TURN_DEFAULTS),
-        f"{turn['nexts']} nexts",
+        _counted(turn["nexts"], "next"),
     ]
     return ", ".join(parts)
 
 
+def _parameters(parameters: Data, *, prompt: int) -> list[str]:
+    """The options of a turn that have an effect."""
+    defaults = dict(_PARAMETER_DEFAULTS)
+    if prompt <= _ONE_CHUNK:
+        defaults["prefill_step"] = _ONE_CHUNK
+    if parameters["repetition_penalty"] is None:
+        defaults["repetition_context_size"] = parameters["repetition_context_size"]
+    return _changed(_effective(parameters), defaults)
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
+
+
 def _generate(scenario: Data) -> list[str]:
-    options = ", ".join(_changed(scenario["parameters"], _PARAMETER_DEFAULTS))
-    return [f"generate with {scenario['model']}, {len(scenario['prompt'])} prompt tokens, {options}"]
+    options = ", ".join(_parameters(scenario["parameters"], prompt=len(scenario["prompt"])))
+    return [
+        f"generate with {scenario['model']}, {_counted(len(scenario['prompt']), 'prompt token')}, {options}"
+    ]
 
 
 def _anything(scenario: Data) -> list[str]:

@@ -12,12 +12,14 @@ from .columns import WIDTH, side_by_side
 from .compact import compact_scenario
 from .log import Judged, Listed
 
+CATCH_ALL = "a catch-all: where others failed too, they say more"
+
 
 def render_failure(result: Judged, listed: Listed, *, width: int = WIDTH) -> str:
     """Everything a reader needs to understand one failure."""
     lines = [f"{listed.id} ({listed.tier}) {result.outcome}: {listed.statement}"]
     lines = textwrap.wrap(lines[0], width, subsequent_indent="  ")
-    lines += _block("check", [f"{result.check}" + (f" ({result.oracle})" if result.oracle else "")], width)
+    lines += _block("check", [_check_line(result)], width)
     lines += _block("problem", result.message.splitlines(), width)
     if result.scenario is not None:
         lines += _block("scenario", compact_scenario(result.scenario), width)
@@ -28,6 +30,12 @@ def render_failure(result: Judged, listed: Listed, *, width: int = WIDTH) -> str
     if result.replay:
         lines.append(f"  replay    {replay_command(result.replay)}")
     return "\n".join(lines)
+
+
+def _check_line(result: Judged) -> str:
+    catch_all = [CATCH_ALL] if result.catch_all else []
+    about = "; ".join([result.oracle] * bool(result.oracle) + catch_all)
+    return f"{result.check} ({about})" if about else result.check
 
 
 def _block(label: str, lines: list[str], width: int) -> list[str]:

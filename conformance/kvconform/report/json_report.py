@@ -93,6 +93,7 @@ def _check(result: Judged) -> dict[str, Any]:
     return {
         "id": result.check,
         "oracle": result.oracle,
+        "catch_all": result.catch_all,
         "outcome": result.outcome,
         "message": result.message,
         **_evidence(result),

@@ -93,6 +93,8 @@ class Judged(Document):
     requirement: str
     check: str
     oracle: str = ""
+    catch_all: bool = False
+    """Whether it is expected to fail together with others, which say more precisely what is wrong."""
     outcome: Outcome
     message: str = ""
     """What is wrong, or why it was not judged."""
@@ -194,8 +196,9 @@ def read_log(path: Path) -> Log:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
+        why = "not UTF-8 text" if isinstance(error, UnicodeDecodeError) else error.strerror
         raise UserError(
-            f"log {os.fspath(path)}: cannot be read: {error}. Give a file that a run wrote."
+            f"log {os.fspath(path)}: cannot be read: {why}. Give a file that a run wrote: .kvconform/logs/."
         ) from None
     lines = text.split("\n")
     whole = [line for line in lines[:-1] if line]

@@ -3,22 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ..outcomes import FAILURES
+from ..outcomes import ERRORS
 from .failure import render_failure
 from .verdict import RequirementVerdict, Verdict
 
-LEGEND = "passed / failed / known failures / not judged, counted in requirements"
+COLUMNS = "passed / failed / errors / known failures / not judged"
 
-Tally = tuple[int, int, int, int]
+LEGEND = f"{COLUMNS}, counted in requirements"
+
+
+class Tally(NamedTuple):
+    """How many requirements ended how: the counts of :data:`COLUMNS`."""
+
+    passed: int
+    failed: int
+    errors: int
+    known: int
+    unjudged: int
 
 
 def print_summary(verdicts: Sequence[Verdict], console: Console) -> None:
-    """Everything that is said at the end of a run."""
+    """Everything that is said at the end of a run of what was started."""
+    verdicts = [verdict for verdict in verdicts if verdict.log.header is not None]
     if any(verdict.requirements for verdict in verdicts):
         console.print(outcome_table(verdicts))
         console.print(LEGEND, style="dim", soft_wrap=True)
@@ -43,30 +55,52 @@ def outcome_table(verdicts: Sequence[Verdict]) -> Table:
 
 
 def tally(requirements: Sequence[RequirementVerdict]) -> Tally:
-    """Passed, failed, known failures, not judged. An unexpected pass is passed: the file is wrong."""
+    """The counts of some requirements. An unexpected pass is passed: the file is wrong."""
     outcomes = [requirement.outcome for requirement in requirements]
-    return (
-        sum(outcome in ("pass", "unexpected pass") for outcome in outcomes),
-        sum(outcome in FAILURES for outcome in outcomes),
-        sum(outcome == "known failure" for outcome in outcomes),
-        sum(outcome in ("unsupported", "not run") for outcome in outcomes),
+    return Tally(
+        passed=sum(outcome in ("pass", "unexpected pass") for outcome in outcomes),
+        failed=outcomes.count("fail"),
+        errors=sum(outcome in ERRORS for outcome in outcomes),
+        known=outcomes.count("known failure"),
+        unjudged=sum(outcome in ("unsupported", "not run") for outcome in outcomes),
     )
+
+
+def tally_text(verdict: Verdict, unit: str) -> str:
+    """The counts in a sentence; of failures also in how many checks, since each of those is shown."""
+    counts = tally(verdict.requirements)
+    failed = _checks_of([r for r in verdict.requirements if r.outcome == "fail"])
+    broken = _checks_of([r for r in verdict.requirements if r.outcome in ERRORS])
+    return (
+        f"{counted(counts.passed, unit)} passed, {counts.failed} failed{failed}, "
+        f"{counted(counts.errors, 'error')}{broken}, {counted(counts.known, 'known failure')}, "
+        f"{counts.unjudged} not judged"
+    )
+
+
+def counted(number: int, thing: str) -> str:
+    """``1 error``, ``2 errors``."""
+    return f"{number} {thing}" + "s" * (number != 1)
+
+
+def _checks_of(requirements: Sequence[RequirementVerdict]) -> str:
+    checks = sum(len(requirement.failures) for requirement in requirements)
+    return f" ({counted(checks, 'check')})" if checks != len(requirements) else ""
 
 
 def closing_lines(verdict: Verdict) -> list[str]:
     """What is to be known of one implementation's run, in lines."""
-    passed, failed, known, unjudged = tally(verdict.requirements)
     judged, universal = verdict.universal
     name = _title(verdict)
     if verdict.log.header is None:
         message = (
             verdict.log.broken.message if verdict.log.broken else "the run was cut short before it began"
         )
-        return [f"{name}: not judged. {message}"]
+        return [message if name in message else f"{name}: not judged: {message}"]
     header = verdict.log.header
     lines = [
-        f"{name}, dialect {_dialect(verdict)}: {passed} passed, {failed} failed, {known} known failures, "
-        f"{unjudged} not judged (seed {header.seed}, budget {header.budget})",
+        f"{name}, dialect {_dialect(verdict)}: {tally_text(verdict, 'requirement')} "
+        f"(seed {header.seed}, budget {header.budget})",
         f"U requirements judged: {judged} of {universal}",
         *_shoulds(verdict),
         *(f"note: {note}" for note in verdict.notes),
@@ -93,14 +127,11 @@ def _busy(verdict: Verdict) -> str:
 
 
 def _print_failures(verdict: Verdict, console: Console) -> None:
-    for requirement in verdict.failures:
-        for result in requirement.failures:
-            console.print()
-            lines = render_failure(result, requirement.listed).splitlines()
-            console.print(
-                Text(f"{verdict.implementation.name}: {lines[0]}", style="bold red"), soft_wrap=True
-            )
-            console.print(Text("\n".join(lines[1:])), soft_wrap=True)
+    for requirement, result in verdict.failed_checks:
+        console.print()
+        lines = render_failure(result, requirement.listed).splitlines()
+        console.print(Text(f"{verdict.implementation.name}: {lines[0]}", style="bold red"), soft_wrap=True)
+        console.print(Text("\n".join(lines[1:])), soft_wrap=True)
 
 
 def _title(verdict: Verdict) -> str:
@@ -124,6 +155,6 @@ def _within(verdict: Verdict, area: str) -> list[RequirementVerdict]:
 def _cell(counts: Tally) -> Text:
     if not any(counts):
         return Text("-", style="dim")
-    styles = ("green", "red", "yellow", "dim")
+    styles = ("green", "red", "red", "yellow", "dim")
     parts = [Text(str(n), style=style if n else "dim") for n, style in zip(counts, styles, strict=True)]
     return Text(" / ", style="dim").join(parts)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import BROKEN, FAILED, INTERRUPTED, NOTHING, STALE, worst_code
-from ..outcomes import FAILURES, JUDGED, WORST_FIRST, Outcome, worst
+from ..outcomes import ANSWERED, FAILURES, JUDGED, WORST_FIRST, Outcome, worst
 from .log import Excuse, Judged, Listed, Log, Subject
 
 NO_CHECK = "no check of the suite asks an implementation about it"
@@ -35,7 +35,7 @@ class RequirementVerdict:
         return self.outcome in FAILURES and self.listed.level != "should"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Verdict:
     """What a log says of one implementation."""
 
@@ -58,9 +58,9 @@ class Verdict:
 
     @property
     def universal(self) -> tuple[int, int]:
-        """Universal requirements that were judged at all, and all that were asked for."""
+        """Universal requirements that were judged, and all that were asked for; an error is no judgement."""
         asked = [r for r in self.requirements if r.listed.tier == "U"]
-        return sum(r.outcome in JUDGED for r in asked), len(asked)
+        return sum(r.outcome in ANSWERED for r in asked), len(asked)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -71,6 +71,19 @@ class Verdict:
     def failures(self) -> tuple[RequirementVerdict, ...]:
         """Requirements with a failure, those of level ``should`` included."""
         return tuple(r for r in self.requirements if r.outcome in FAILURES)
+
+    @property
+    def failed_checks(self) -> tuple[tuple[RequirementVerdict, Judged], ...]:
+        """Every check that failed, with its requirement; catch-alls behind those that say what is wrong."""
+        failed = [(requirement, result) for requirement in self.failures for result in requirement.failures]
+        return tuple(sorted(failed, key=lambda pair: pair[1].catch_all))
+
+    def __repr__(self) -> str:
+        """One line: who, how many requirements with each outcome, and the exit code."""
+        counts = ", ".join(f"{count} {outcome}" for outcome, count in self.counts.items() if count)
+        complete = "" if self.complete else ", incomplete"
+        said = f"{counts or 'nothing judged'}{complete}, exit code {self.exit_code}"
+        return f"<Verdict on {self.implementation.name}: {said}>"
 
     @property
     def exit_code(self) -> int:
@@ -104,7 +117,8 @@ def verdict_of(log: Log, *, spec: str = "", interrupted: bool = False) -> Verdic
 
 
 def _requirement(listed: Listed, log: Log, stale: Sequence[int]) -> RequirementVerdict:
-    results = tuple(result for result in log.results if result.requirement == listed.id)
+    of_it = (result for result in log.results if result.requirement == listed.id)
+    results = tuple(sorted(of_it, key=lambda result: result.catch_all))
     outcomes: list[Outcome] = [_outcome(result, stale) for result in results]
     outcome = worst(outcomes)
     unjudged = _unjudged(listed, results)

@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..report.failure import render_failure
-from ..report.table import tally
+from ..report.table import COLUMNS, tally_text
 from ..report.verdict import Verdict
 
-LEGEND = "passed / failed / known failures / not judged, counted in vectors"
+LEGEND = f"{COLUMNS}, counted in vectors"
 
 
 def failures(verdict: Verdict) -> Iterator[str]:
@@ -27,13 +27,11 @@ def closing_lines(verdict: Verdict) -> list[str]:
     subject, header = verdict.implementation, verdict.log.header
     if header is None:
         message = verdict.log.broken.message if verdict.log.broken else "nothing was asked"
-        return [f"{subject.name}: not judged. {message}"]
-    passed, failed, known, unjudged = tally(verdict.requirements)
+        return [message if subject.name in message else f"{subject.name}: not judged: {message}"]
     name = f"{subject.name} {subject.version or ''}".rstrip()
     dialect = subject.dialect if isinstance(subject.dialect, str) else "of its own"
     return [
-        f"{name}, dialect {dialect}: {passed} vectors passed, {failed} failed, {known} known failures, "
-        f"{unjudged} not judged",
+        f"{name}, dialect {dialect}: {tally_text(verdict, 'vector')}",
         *(f"not judged: {reason} ({count})" for reason, count in _reasons(verdict)),
         *(
             f"known failure is stale: {entry.key}: {entry.reason}. Take it out of {header.known_source}."
