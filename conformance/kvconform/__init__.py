@@ -6,15 +6,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api import NonConforming, run_conformance
+    from .errors import UserError
+    from .implementation import StartFailed
 
 __version__ = "0.1.0"
 
-__all__ = ["NonConforming", "__version__", "run_conformance"]
+__all__ = ["NonConforming", "StartFailed", "UserError", "__version__", "run_conformance"]
 
 
 def __getattr__(name: str) -> Any:
-    """The one call, imported when it is used: every pytest session imports this package for its plugin."""
-    if name in ("NonConforming", "run_conformance"):
+    """The one call and its errors, imported when used: every pytest session imports this for its plugin."""
+    if name in __all__:
         from . import api
 
         return getattr(api, name)

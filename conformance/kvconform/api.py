@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from .errors import CONFORMING
-from .implementation import Implementation
+from .errors import CONFORMING, UserError
+from .implementation import Implementation, StartFailed
 from .known import KnownFailures, load_known_failures
+from .naming import check_spec
 from .recorder import Recorder, header_of
 from .report.failure import render_failure
 from .report.table import closing_lines
@@ -18,6 +19,8 @@ from .session import DEFAULT_SEED, Session, check_budget, start_implementation
 from .suite import all_checks
 
 Given = str | Callable[[], Implementation] | Implementation
+__all__ = ["Given", "NonConforming", "StartFailed", "UserError", "run_conformance"]
+
 """A spec as on the command line, a factory, or the implementation itself."""
 
 
@@ -42,10 +45,18 @@ def run_conformance(
 
     ``implementation`` is a factory, an object with ``info`` and ``run(scenario)``, or what one would give on
     the command line. ``requirements`` are ids or areas (all without any), ``known_failures`` a file.
-    Mistakes in these raise :class:`~kvconform.errors.UserError`, an implementation that does not start
-    :class:`~kvconform.implementation.StartFailed`.
+
+    Raises, each with a message that says what is wrong and what to do:
+
+    - :class:`NonConforming` where the exit code of ``kvconform run`` would not be 0: a requirement failed, a
+      known failure is stale, or nothing was judged. ``verdict`` holds everything.
+    - :class:`kvconform.UserError` for a mistake in the arguments: a name, requirement, budget or file that
+      does not exist, or cannot be read or written.
+    - :class:`kvconform.StartFailed` where what is named exists but cannot be imported or started, or what a
+      factory gives is no implementation. An exception that a factory of your own raises is left as it is.
     """
     check_budget(budget)
+    __tracebackhide__ = True
     checks = all_checks()
     known = KnownFailures()
     if known_failures is not None:
@@ -72,7 +83,18 @@ def _started(implementation: Given) -> tuple[str, Implementation]:
         return implementation, start_implementation(implementation)
     if isinstance(implementation, Implementation) and not isinstance(implementation, type):
         return _importable(type(implementation)), implementation
-    return _importable(implementation), implementation()
+        check_spec(implementation)
+    return _importable(implementation), _made_by(implementation)
+
+
+def _made_by(factory: Callable[[], Implementation]) -> Implementation:
+    made: object = factory()
+    if not isinstance(made, Implementation):
+        raise StartFailed(
+            f"{_importable(factory)} returned a {type(made).__name__}, "
+            "which has no `info` and `run(scenario)`. Return an object that has both."
+        )
+    return made
 
 
 def _importable(made_by: Callable[..., object]) -> str:
@@ -84,6 +106,7 @@ def _conforming(verdict: Verdict) -> Verdict:
     if verdict.exit_code == CONFORMING:
         return verdict
     failures = [
+    __tracebackhide__ = True
         render_failure(result, requirement.listed)
         for requirement, result in verdict.failed_checks
         if requirement.failed

@@ -3,19 +3,41 @@
 from __future__ import annotations
 
 import ast
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-TESTS = Path(__file__).parents[2] / "tests"
-"""The folder of our own tests; there only in a checkout."""
+from .jsondata import is_object
+
+ROOT = Path(__file__).parents[2]
+"""The checkout that this module is part of; some other folder where it is installed as a wheel."""
 
 
-def covering_tests(requirement: str, *, folder: Path = TESTS) -> list[str]:
+def tests_folder(*starts: Path) -> Path | None:
+    """The folder of our own tests: of this module's checkout, else of one that a start is in or below."""
+    around = (folder for start in starts for folder in (start, *start.parents))
+    return next((folder / "tests" for folder in (ROOT, *around) if _is_checkout(folder)), None)
+
+
+def _is_checkout(folder: Path) -> bool:
+    """Whether a folder is this project: by the name that its pyproject.toml gives it."""
+    if not (folder / "tests").is_dir():
+        return False
+    try:
+        data: Any = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    project = data.get("project")
+    return is_object(project) and project.get("name") == "kvconform"
+
+
+def covering_tests(requirement: str, *, folder: Path) -> list[str]:
     """``file::test`` of every test that carries ``@pytest.mark.requirement`` with this id."""
     return [name for name, ids in marked_tests(folder) if requirement in ids]
 
 
-def marked_tests(folder: Path = TESTS) -> Iterator[tuple[str, frozenset[str]]]:
+def marked_tests(folder: Path) -> Iterator[tuple[str, frozenset[str]]]:
     """Every test with the ids that it is marked with, on itself, its class or its module."""
     for path in sorted(folder.rglob("test_*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))

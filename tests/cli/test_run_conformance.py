@@ -9,7 +9,7 @@ from typing import Any
 import kvconform
 import pytest
 from kvconform.errors import UserError
-from kvconform.implementation import Implementation, Info, StartFailed
+from kvconform.implementation import Implementation, Info
 from kvconform.implementations import reference
 from kvconform.observation import Observation, ResolveObservation
 from kvconform.report.log import read_log
@@ -117,9 +117,23 @@ def test_a_mistake_is_a_user_error(options: dict[str, Any]) -> None:
         kvconform.run_conformance("reference", **options)
 
 
+@pytest.mark.parametrize(
+    ("spec", "told"), [("nobody", "'nobody' is not known"), ("no_such_module:make", "there is no module")]
+)
+def test_a_name_that_names_nothing_is_a_user_error(spec: str, told: str) -> None:
+    with pytest.raises(kvconform.UserError, match=told):
+        kvconform.run_conformance(spec, requirements=["GS-4"])
+
+
 def test_an_implementation_that_does_not_start_says_why() -> None:
-    with pytest.raises(StartFailed, match="not known"):
-        kvconform.run_conformance("nobody", requirements=["GS-4"])
+    with pytest.raises(kvconform.StartFailed, match=r"command '\./nothing-here' was not found"):
+        kvconform.run_conformance("exec:./nothing-here", requirements=["GS-4"])
+
+
+def test_a_factory_that_gives_something_else_is_told_what_to_return() -> None:
+    not_one: Any = dict
+    with pytest.raises(kvconform.StartFailed, match="returned a dict, which has no `info`"):
+        kvconform.run_conformance(not_one, requirements=["GS-4"])
 
 
 def test_the_package_itself_stays_light() -> None:

@@ -40,14 +40,26 @@ def test_list_of_an_area_prints_only_that(kvconform: Command) -> None:
     assert "GS-1 " not in out
 
 
-def test_explain_says_who_judges_it(kvconform: Command) -> None:
+def test_explain_says_who_judges_it(kvconform: Command, tmp_path: Path) -> None:
+    # Where the package is installed from a checkout its own tests are listed, else those of this one.
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "kvconform"\n')
+    (tmp_path / "tests").mkdir()
+    marked = '@pytest.mark.requirement("MQ-12")\ndef test_it() -> None: ...\n'
+    (tmp_path / "tests" / "test_some.py").write_text(marked)
     done = kvconform("explain", "mq-12")
     assert done.code == 0
     words = " ".join(done.out.split())
     assert catalogue()["MQ-12"].statement in words
     assert "universal" in words
     assert "MQ-12." in words  # a check of the suite
-    assert "tests/" in words  # one of our own tests
+    assert "own tests tests/" in words
+
+
+def test_explain_says_where_the_own_tests_can_be_listed(
+    kvconform: Command, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("kvconform.own_tests.ROOT", tmp_path)
+    assert "listed where the current folder is a checkout" in kvconform("explain", "MQ-12").out
 
 
 @pytest.mark.parametrize(
@@ -64,6 +76,14 @@ def test_explain_says_who_judges_it(kvconform: Command) -> None:
         (("replay", "gone.json"), "check 'GS-4.tiee' does not exist in this version; near are GS-4.tie"),
         (("report", "words.json"), "log words.json, line 1: not JSON"),
         (("report", "missing.jsonl"), "log missing.jsonl: cannot be read"),
+        (("report", "."), "log .: cannot be read: Is a directory. Give a file that a run wrote"),
+        (("replay", "typo.json", "--implementation", "nobody"), "resolve.bits: there is no such field"),
+        (("replay", "good.json", "--implementation", "nobody"), "'nobody' is not known"),
+        (("replay", "good.json", "--implementation", ""), "implementation '' is not known"),
+        (("serve", "nobody"), "'nobody' is not known"),
+        (("serve", "no_such_module:factory"), "there is no module no_such_module"),
+        (("exhaustive", "fault:nothing"), "there is no such fault"),
+        (("record", "nobody", "-o", "x"), "'nobody' is not known"),
         (("record", "-o", "no/where"), "no/where: cannot be written"),
         (("record", "-o", "x", "--requirement", "ZZ"), "requirement 'ZZ' does not exist"),
     ],
@@ -73,6 +93,7 @@ def test_a_mistake_is_one_line_and_2(
 ) -> None:
     good = as_data(SAMPLES["resolve"])
     (tmp_path / "words.json").write_text("nonsense\n")
+    (tmp_path / "good.json").write_text(json.dumps(good))
     (tmp_path / "list.json").write_text("[]")
     (tmp_path / "old.json").write_text(json.dumps({**good, "version": 0}))
     (tmp_path / "typo.json").write_text(json.dumps({**good, "bits": 4}))
@@ -217,8 +238,25 @@ def test_recorded_requests_run_against_a_driver_alone(kvconform: Command, tmp_pa
     assert all("result" in answer for answer in answers)
 
 
-def test_serving_what_does_not_exist_is_one_line_and_3(process: Command) -> None:
-    done = process("serve", "nobody")
+def test_serving_what_cannot_be_imported_is_one_line_and_3(process: Command) -> None:
+    done = process("serve", "adapter_with_import_error:factory")
     assert done.code == 3
-    assert "'nobody' is not known" in done.err
+    assert "a_module_that_nobody_has" in done.err
     assert done.err.count("\n") == 1
+
+
+def test_what_a_run_finds_in_the_current_folder_every_command_finds(tmp_path: Path) -> None:
+    """The installed command does not search it by itself, other than ``python -m``, which judges."""
+    (tmp_path / "mine.py").write_text("from kvconform.implementations.reference import factory\n")
+    script = "import sys; from kvconform.cli import main; sys.exit(main(['serve', 'mine:factory']))"
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "installed.py").write_text(script)
+    done = subprocess.run(
+        [sys.executable, "elsewhere/installed.py"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")

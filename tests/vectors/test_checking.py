@@ -207,11 +207,11 @@ def test_mistakes_are_one_line_and_code_two(capsys: pytest.CaptureFixture[str]) 
 
 def test_what_cannot_be_started_has_code_three(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["vectors", "check", "exec:/no/such/driver"]) == 3
-    assert main(["vectors", "check", "no_such_module:factory"]) == 3
+    assert main(["vectors", "check", "json:no_such_function"]) == 3
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.count("kvconform: ") == 2
-    assert "no module no_such_module" in said.err
+    assert "module json has no no_such_function" in said.err
 
 
 def test_a_driver_is_judged_like_the_reference_in_this_process(capsys: pytest.CaptureFixture[str]) -> None:

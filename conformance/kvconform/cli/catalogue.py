@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -81,8 +82,9 @@ def _checks(requirement: str) -> list[str]:
 
 
 def _own_tests(requirement: str) -> list[str]:
-    from ..own_tests import TESTS, covering_tests
+    from ..own_tests import covering_tests, tests_folder
 
-    if not TESTS.is_dir():
-        return ["listed in a checkout only"]
-    return covering_tests(requirement) or ["none"]
+    folder = tests_folder(Path.cwd())
+    if folder is None:
+        return ["listed where the current folder is a checkout of kvconform"]
+    return covering_tests(requirement, folder=folder) or ["none"]

@@ -34,8 +34,10 @@ def exhaustive(
     from ..exhaustive.run import run_everything, run_sample
     from ..session import DEFAULT_SEED, start_session
 
+    from ..naming import check_spec
     started = time.perf_counter()
     if implementation == "reference" and sample is None:
+    check_spec(implementation)
         found = run_everything(processes=workers)
     else:
         session = start_session(implementation)

@@ -30,19 +30,24 @@ def replay(
     """
     from ..replay import Replay, read_replay
 
+    from ..naming import check_spec
     found = read_replay(file)
     if isinstance(found, Replay):
         raise typer.Exit(_replay(found, implementation or found.implementation))
+    if implementation is not None:
+        check_spec(implementation)
     raise typer.Exit(_answer(found, implementation))
 
 
 def _replay(replay: Replay, spec: str) -> int:
     from ..report.failure import render_failure
     from ..selection import listed_requirements
+    from ..naming import check_spec
 
     check = _check_of(replay)
     session = _session(spec)
     try:
+    check_spec(spec)
         judged = session.judge(check, replay.scenario)
     finally:
         session.close()

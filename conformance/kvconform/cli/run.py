@@ -90,6 +90,7 @@ def _validate(implementations: list[str], options: RunOptions) -> None:
     from ..known import known_failures_for, shipped_path
     from ..selection import selected_requirements
 
+    from ..naming import check_spec
     selected_requirements(options.requirements)
     for spec in implementations:
         check_spec(spec)
@@ -103,21 +104,6 @@ def _known_ids() -> list[str]:
     from ..suite import all_checks
 
     return known_ids(all_checks())
-
-
-def check_spec(spec: str) -> None:
-    """Refuse a name that names nothing; whether what it names can be started is seen when it is."""
-    from ..errors import UserError, near_matches
-    from ..implementations.registry import EXEC, registered
-
-    names = sorted(registered())
-    if spec.partition("@")[0] not in names and ":" not in spec:
-        raise UserError(
-            f"implementation {spec!r} is not known{near_matches(spec, names)}. "
-            f"Give {', '.join(names)}, module:factory, or exec:COMMAND."
-        )
-    if spec.startswith(EXEC) and not spec.removeprefix(EXEC).strip():
-        raise UserError(f"implementation {spec!r} names no command. Give one, such as exec:./driver.")
 
 
 def _run_all(implementations: list[str], options: RunOptions) -> tuple[list[Finished], list[Verdict]]:

@@ -11,7 +11,6 @@ import typer
 
 from ..errors import UserError, near_matches
 from .output import check_writable, console, fail, write_report
-from .run import check_spec
 
 if TYPE_CHECKING:
     from ..implementation import Implementation
@@ -61,6 +60,7 @@ def check(
     from ..selection import known_ids
     from ..suite import all_checks
 
+    from ..naming import check_spec
     for path in (json, junit):
         check_writable(path)
     check_spec(implementation)
@@ -84,16 +84,16 @@ def _verdict(spec: str, chosen: Sequence[Vector], known: KnownFailures) -> Verdi
     from ..report.verdict import verdict_of
     from ..vectors.checking import check_vectors
 
-    implementation: Implementation | None = None
     try:
         implementation = _start(spec)
-        return check_vectors(spec, implementation, chosen, known=known)
     except StartFailed as failed:
         return verdict_of(Log(broken=Broken(spec=spec, message=str(failed))), spec=spec)
     finally:
         close = getattr(implementation, "close", None)
         if callable(close):
             close()
+    try:
+        verdict = check_vectors(spec, implementation, chosen, known=known)
 
 
 def _start(spec: str) -> Implementation:

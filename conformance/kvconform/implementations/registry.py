@@ -106,7 +106,11 @@ def _is_within(module_name: str, missing: str) -> bool:
 
 
 def _last_line(error: Exception) -> str:
-    return "".join(traceback.format_exception_only(error)).strip()
+    """The exception in one line; of a file that is no Python also where, which Python puts before it."""
+    if isinstance(error, SyntaxError) and error.filename:
+        line = f": {error.text.strip()}" if error.text else ""
+        return f"{type(error).__name__}: {error.msg}, in {error.filename}, line {error.lineno}{line}"
+    return " ".join("".join(traceback.format_exception_only(error)).split())
 
 
 def _process_factory(spec: str) -> Callable[[], Any]:
