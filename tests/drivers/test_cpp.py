@@ -10,7 +10,9 @@ from pathlib import Path
 import judged
 import pytest
 import random_scenarios
+import schema_requests
 import support
+import vector_readers
 from kvconform.wire.process import ProcessImplementation
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.timeout(900)]  # the first test also builds
@@ -63,6 +65,10 @@ def test_what_is_no_request_gets_an_error_and_the_next_request_its_answer(
     judged.check_bad_request(command, line, code)
 
 
+def test_a_request_is_bad_exactly_where_the_schema_forbids_it(command: list[str]) -> None:
+    schema_requests.check_kit(command)
+
+
 def test_a_connection_begins_with_versions_and_ends_with_shutdown(command: list[str]) -> None:
     judged.check_connection(command)
 
@@ -76,6 +82,13 @@ def test_vectors_are_read_from_ctest(folder: Path, program: str) -> None:
     )
     assert failing.returncode != 0
     assert b"gs-table-48-128-128" in failing.stdout
+
+
+def test_the_kit_compares_as_the_page_of_the_vectors_says(folder: Path, tmp_path: Path) -> None:
+    def reads(vectors: Path) -> bool:
+        return not subprocess.run([folder / "build" / "all_vectors", vectors], check=False).returncode
+
+    vector_readers.check_reader(reads, tmp_path)
 
 
 def test_every_vector_of_the_dialect_is_asked(folder: Path) -> None:

@@ -10,7 +10,9 @@ from pathlib import Path
 import judged
 import pytest
 import random_scenarios
+import schema_requests
 import support
+import vector_readers
 from kvconform.wire.process import ProcessImplementation
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.timeout(1800)]  # the first test also builds
@@ -64,6 +66,10 @@ def test_what_is_no_request_gets_an_error_and_the_next_request_its_answer(
     judged.check_bad_request(command, line, code)
 
 
+def test_a_request_is_bad_exactly_where_the_schema_forbids_it(command: list[str]) -> None:
+    schema_requests.check_kit(command)
+
+
 def test_a_connection_begins_with_versions_and_ends_with_shutdown(command: list[str]) -> None:
     judged.check_connection(command)
 
@@ -78,6 +84,15 @@ def test_vectors_are_read_from_cargo_test(folder: Path, reader: str) -> None:
     assert failing.returncode != 0
     assert b"gs-" in failing.stdout
     assert b"64" in failing.stdout
+
+
+def test_the_kit_compares_as_the_page_of_the_vectors_says(folder: Path, tmp_path: Path) -> None:
+    def reads(vectors: Path) -> bool:
+        environment = support.environment() | WITHOUT_WARNINGS | {"KVCONFORM_VECTORS": str(vectors)}
+        command = ["./build.sh", "test", "--release", "--test", "all_vectors"]
+        return not subprocess.run(command, cwd=folder, env=environment, capture_output=True).returncode
+
+    vector_readers.check_reader(reads, tmp_path)
 
 
 @pytest.mark.parametrize("reader", READERS)

@@ -10,7 +10,9 @@ from pathlib import Path
 import judged
 import pytest
 import random_scenarios
+import schema_requests
 import support
+import vector_readers
 from kvconform.wire.process import ProcessImplementation
 
 pytestmark = [pytest.mark.toolchain, pytest.mark.timeout(900)]  # the first test also builds
@@ -61,6 +63,10 @@ def test_what_is_no_request_gets_an_error_and_the_next_request_its_answer(
     judged.check_bad_request(command, line, code)
 
 
+def test_a_request_is_bad_exactly_where_the_schema_forbids_it(command: list[str]) -> None:
+    schema_requests.check_kit(command)
+
+
 def test_a_connection_begins_with_versions_and_ends_with_shutdown(command: list[str]) -> None:
     judged.check_connection(command)
 
@@ -81,6 +87,17 @@ def test_vectors_are_read_from_swift_testing(folder: Path) -> None:
     assert failing.returncode != 0
     for test in ("everyVectorIsAnsweredAsExpected", "groupSizesAreThoseOfTheVectors"):
         assert re.search(rf"Test {test}\(\) failed", failing.stdout + failing.stderr)
+
+
+def test_the_kit_compares_as_the_page_of_the_vectors_says(folder: Path, tmp_path: Path) -> None:
+    support.run_tool(["swift", "build", "--build-tests"], cwd=folder)
+
+    def reads(vectors: Path) -> bool:
+        environment = support.environment() | {"KVCONFORM_VECTORS": str(vectors)}
+        command = ["swift", "test", "--skip-build", "--filter", "everyVectorIsAnsweredAsExpected"]
+        return not subprocess.run(command, cwd=folder, env=environment, capture_output=True).returncode
+
+    vector_readers.check_reader(reads, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["AllVectors", "GroupSizeVectors"])

@@ -2,6 +2,7 @@
 // Reads scenarios: checks every field, refuses unknown ones, and fills in the defaults of the schema.
 
 import { BadRequest } from './errors.mjs';
+import { ITEM_BYTES } from './tensor.mjs';
 
 const BAD_PARAMS = -32602;
 const LARGEST = 2 ** 53;
@@ -113,7 +114,16 @@ const observe = record({ content: [bool, false], accounting: [bool, false], acce
 const NOTHING = Object.freeze({ content: false, accounting: false, accesses: false });
 const built = record({ bits: [orNull(whole), null], group_size: [whole, 64] });
 const BUILT = Object.freeze({ bits: null, group_size: 64 });
-const tensor = record({ dtype: oneOf('float32', 'float16', 'bfloat16', 'uint32'), shape: list(count), data: text });
+const anyTensor = record({ dtype: oneOf(...Object.keys(ITEM_BYTES)), shape: list(count), data: text });
+/** @type {Reader} */
+const tensor = (value, path) => {
+  const read = anyTensor(value, path);
+  const bytes = Buffer.from(read.data, 'base64');
+  if (bytes.toString('base64') !== read.data) bad(`${path}.data`, 'is no base64 with padding');
+  const due = [ITEM_BYTES[read.dtype], ...read.shape].reduce((product, length) => product * length);
+  if (bytes.length !== due) bad(`${path}.data`, 'does not fill the shape');
+  return read;
+};
 
 const operation = tagged('op', {
   append: { rows: positive, salt: [count, 0] },

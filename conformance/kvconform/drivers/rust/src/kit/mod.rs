@@ -5,6 +5,7 @@
 //! that of the contract, docs/scenarios.md.
 
 mod arithmetic;
+mod bounds;
 mod cache;
 mod container;
 mod failure;

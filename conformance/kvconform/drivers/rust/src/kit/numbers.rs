@@ -55,8 +55,5 @@ pub fn run_quantize<I: Implementation>(implementation: &I, scenario: Quantize) -
             tensor.shape
         )));
     }
-    if !tensor.is_whole() {
-        return Err(Failure::refused("the tensor's data does not fill its shape"));
-    }
     implementation.quantize(&tensor, bits, group_size)
 }

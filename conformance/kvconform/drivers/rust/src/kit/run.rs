@@ -5,6 +5,7 @@ use std::rc::Rc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::bounds::check_tags;
 use super::cache::{run_cache, CacheObservation};
 use super::container::{run_container, ContainerObservation};
 use super::failure::{guarded, Answer, Failure};
@@ -48,7 +49,9 @@ pub enum Bad {
 }
 
 pub fn run_scenario<I: Implementation>(implementation: &Rc<I>, data: Value) -> Result<Observation, Bad> {
+    check_tags(&data).map_err(|why| Bad::Request(format!("scenario: {why}")))?;
     let scenario = Scenario::deserialize(data).map_err(|error| Bad::Request(format!("scenario: {error}")))?;
+    scenario.check().map_err(|why| Bad::Request(format!("scenario: {why}")))?;
     let (kind, version) = scenario.heading();
     if version != 1 {
         return Err(Bad::Request(format!("scenario.version: {version} is not 1")));

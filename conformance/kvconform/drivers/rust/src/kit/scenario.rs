@@ -1,6 +1,8 @@
 //! Scenarios as they come over the wire: unknown fields are refused, what is left out has the schema's default.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
 use super::tensor::Tensor;
 
@@ -15,9 +17,29 @@ pub enum Kind {
     Composite,
 }
 
+impl Kind {
+    /// The fields that a layer of this kind may have.
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Kind::Plain => &["length", "trim"],
+            Kind::Chunked => &["length", "chunk_size", "drop_front"],
+            Kind::Rotating => &["length", "max_size", "keep", "singly"],
+            Kind::Quantized => &["length", "group_size", "bits"],
+            Kind::Recurrent => &["slots", "filled"],
+            Kind::Composite => &["children"],
+        }
+    }
+
+    fn has_field(self, name: &str) -> bool {
+        let holds_rows = !matches!(self, Kind::Recurrent | Kind::Composite);
+        let common = ["key_dim", "value_dim", "heads", "dtype"];
+        name == "kind" || self.fields().contains(&name) || (holds_rows && common.contains(&name))
+    }
+}
+
 /// A layer: the fields of all kinds, each with its default.
 #[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, remote = "Self")]
 pub struct Layer {
     pub kind: Kind,
     #[serde(default)]
@@ -55,6 +77,21 @@ pub struct Layer {
     /// The layer's number: depth first, a composite before its children.
     #[serde(skip)]
     pub stream: i64,
+}
+
+/// As derived, but that a field of another kind is unknown.
+impl<'de> Deserialize<'de> for Layer {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let data = Map::deserialize(deserializer)?;
+        let names: Vec<String> = data.keys().cloned().collect();
+        let layer = Layer::deserialize(Value::Object(data)).map_err(D::Error::custom)?;
+        match names.iter().find(|name| !layer.kind.has_field(name)) {
+            Some(name) => {
+                Err(D::Error::custom(format!("unknown field `{name}` of a {:?} layer", layer.kind)))
+            }
+            None => Ok(layer),
+        }
+    }
 }
 
 /// Numbers the layers from 0, depth first.

@@ -30,8 +30,10 @@ impl Tensor {
 
     /// Whether the bytes are the whole of the shape.
     pub fn is_whole(&self) -> bool {
-        let count: i64 = self.shape.iter().product();
-        item_bytes(&self.dtype).is_some_and(|item| count * item == self.bytes.len() as i64)
+        let bytes = item_bytes(&self.dtype).and_then(|item| {
+            self.shape.iter().try_fold(item, |product, length| product.checked_mul(*length))
+        });
+        bytes == Some(self.bytes.len() as i64)
     }
 }
 
@@ -43,7 +45,9 @@ fn to_base64<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Err
 
 fn from_base64<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<u8>, D::Error> {
     let text = String::deserialize(deserializer)?;
-    decoded(&text).ok_or_else(|| D::Error::custom("data is not base64 with padding"))
+    decoded(&text)
+        .filter(|bytes| encoded(bytes) == text)
+        .ok_or_else(|| D::Error::custom("data is not base64 with padding"))
 }
 
 /// RFC 4648 section 4, with padding.

@@ -5,7 +5,7 @@ final class CacheBench<I: Implementation> {
     private let implementation: I
     private let registry: Registry<I>
     private let layer: Layer
-    private let operations: [JSON]
+    private let operations: [Operation]
     private var current: I.Cache
     private var slots: [Int: Layer] = [:]
 
@@ -14,7 +14,7 @@ final class CacheBench<I: Implementation> {
         implementation = runner.implementation
         registry = Registry(runner, observe: try Observe(fields.find("observe")))
         layer = try Layer.all([try fields.need("layer")])[0]
-        operations = try fields.list("operations")
+        operations = try fields.list("operations").map(Operation.init)
         try fields.done()
         current = try runner.build(layer)
         try keepSlot(current, layer)
@@ -30,7 +30,7 @@ final class CacheBench<I: Implementation> {
         .object(outcome + [("current", .int(try registry.meet(current))), ("objects", try registry.views())])
     }
 
-    private func attempt(_ operation: JSON) throws -> JSON {
+    private func attempt(_ operation: Operation) throws -> JSON {
         do {
             return try record([("result", .optional(try perform(operation)))])
         } catch {
@@ -38,25 +38,20 @@ final class CacheBench<I: Implementation> {
         }
     }
 
-    private func perform(_ operation: JSON) throws -> Int? {
-        var fields = try Fields(operation, "operation")
-        let op = try fields.text("op", "")
-        let (rows, salt) = (try fields.int("rows", 0), try fields.int("salt", 0))
-        let (bits, groupSize) = (try fields.int("bits", 0), try fields.int("group_size", 64))
-        let number = try fields.int("cache", 0)
-        try fields.done()
-        switch op {
-        case "append": return try runner.access.write(try slot(), to: current, rows: rows, salt: salt)
-        case "trim": return try implementation.trim(current, rows: rows)
-        case "convert": try makeCurrent(implementation.convert(current, bits: bits, groupSize: groupSize))
-        case "copy": try makeCurrent(implementation.copy(current))
-        case "save-load": return try exported(implementation.saveAndLoad(current))
-        case "state": return try exported(implementation.stateRoundTrip(current))
-        case "drop-front": try implementation.dropFront(of: current)
-        case "select":
+    private func perform(_ operation: Operation) throws -> Int? {
+        switch operation {
+        case .append(let rows, let salt):
+            return try runner.access.write(try slot(), to: current, rows: rows, salt: salt)
+        case .trim(let rows): return try implementation.trim(current, rows: rows)
+        case .convert(let bits, let groupSize):
+            try makeCurrent(implementation.convert(current, bits: bits, groupSize: groupSize))
+        case .copy: try makeCurrent(implementation.copy(current))
+        case .saveAndLoad: return try exported(implementation.saveAndLoad(current))
+        case .state: return try exported(implementation.stateRoundTrip(current))
+        case .dropFront: try implementation.dropFront(of: current)
+        case .select(let number):
             if number >= registry.objects.count { throw Refused("there is no cache \(number)") }
             current = registry.objects[number]
-        default: throw fields.wrong("op", "is not known")
         }
         return nil
     }

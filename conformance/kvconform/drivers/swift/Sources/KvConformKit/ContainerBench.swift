@@ -5,7 +5,7 @@ final class ContainerBench<I: Implementation> {
     private let implementation: I
     private let registry: Registry<I>
     private let layers: [Layer]
-    private let steps: [JSON]
+    private let steps: [Step]
     private let counting: Bool
     /// The caller's own list; nil when the model was asked for one.
     private let caller: CacheList<I.Cache>?
@@ -25,12 +25,12 @@ final class ContainerBench<I: Implementation> {
         let observe = try Observe(fields.find("observe"))
         counting = observe.accesses && runner.info.capabilities.features.contains("accesses")
         registry = Registry(runner, observe: observe)
-        layers = try Layer.all(try fields.list("layers"))
-        let free = try fields.text("form", "container") == "free"
-        let fromModel = try fields.text("given", "list") == "model" && !free
+        layers = try Layer.all(try fields.neededList("layers"))
+        let free = try fields.choice("form", ["container", "free"]) == "free"
+        let fromModel = try fields.choice("given", ["list", "model"]) == "model" && !free
         let built = try Built(fields.find("built"))
         let hasTwin = try fields.flag("twin")
-        steps = try fields.list("steps")
+        steps = try fields.list("steps").map(Step.init)
         try fields.done()
 
         let list = try layers.map(runner.build)
@@ -44,7 +44,8 @@ final class ContainerBench<I: Implementation> {
             return
         }
         if fromModel {
-            let model = ScriptedModel(runner.access, slots: layers, built: list)
+            let model = ScriptedModel(
+                runner.access, slots: layers, built: list, plan: "window", script: try Script(nil))
             holding = .container(try implementation.makeContainer(asking: model, built: built))
             requests = model.requests
         } else {
@@ -75,42 +76,34 @@ final class ContainerBench<I: Implementation> {
         return .object(outcome + [("holders", .object(holders)), ("objects", try registry.views())])
     }
 
-    private func attempt(_ step: JSON) throws -> [(name: String, value: JSON)] {
+    private func attempt(_ step: Step) throws -> [(name: String, value: JSON)] {
         do { return try perform(step) } catch { return [("error", try runner.record(error))] }
     }
 
-    private func perform(_ step: JSON) throws -> [(name: String, value: JSON)] {
-        var fields = try Fields(step, "step")
-        let act = try fields.text("do", "")
-        if act == "pass" { return try runPass(&fields) }
-        let (rows, salt) = (try fields.int("rows", 0), try fields.int("salt", 0))
-        let throughCaller = try fields.text("through", "container") == "caller"
-        let named = try fields.ints("layers")
-        try fields.done()
-        if throughCaller && caller == nil {
-            throw Unsupported("there is no caller's list here: the model was asked for one")
-        }
-        let held = throughCaller ? caller?.layers ?? [] : try list(holding)
-        switch act {
-        case "append":
+    private func perform(_ step: Step) throws -> [(name: String, value: JSON)] {
+        switch step {
+        case .append(let rows, let salt, let named, let throughCaller):
+            if throughCaller && caller == nil {
+                throw Unsupported("there is no caller's list here: the model was asked for one")
+            }
+            let held = throughCaller ? caller?.layers ?? [] : try list(holding)
             for place in try places(named) {
                 _ = try runner.access.write(layers[place], to: held[place], rows: rows, salt: salt)
             }
-        case "trim":
+        case .trim(let rows, let named):
+            let held = try list(holding)
             return [("trimmed", .ints(try places(named).map { try implementation.trim(held[$0], rows: rows) }))]
-        case "drop-front":
-            for cache in held where try runner.access.look(cache).kind == "chunked" {
+        case .dropFront:
+            for cache in try list(holding) where try runner.access.look(cache).kind == "chunked" {
                 try implementation.dropFront(of: cache)
             }
-        default: throw fields.wrong("do", "is not known")
+        case .pass(let bits, let groupSize, let start):
+            return try runPass(bits: bits, groupSize: groupSize, start: start)
         }
         return []
     }
 
-    private func runPass(_ fields: inout Fields) throws -> [(name: String, value: JSON)] {
-        let bits = try fields.maybe("bits")
-        let (groupSize, start) = (try fields.int("group_size", 64), try fields.int("start", 0))
-        try fields.done()
+    private func runPass(bits: Int?, groupSize: Int, start: Int) throws -> [(name: String, value: JSON)] {
         let before = counting ? try implementation.accesses() : 0
         var outcome: [(name: String, value: JSON)] = []
         do {

@@ -5,7 +5,7 @@ final class IterateBench<I: Implementation> {
     private let implementation: I
     private let registry: Registry<I>
     private let model: ScriptedModel<I.Cache>
-    private let turns: [JSON]
+    private let turns: [Turn]
     /// The caller's own list; nil when the model is asked.
     private let caller: CacheList<I.Cache>?
     /// The container that the caller has.
@@ -20,14 +20,15 @@ final class IterateBench<I: Implementation> {
         self.runner = runner
         implementation = runner.implementation
         registry = Registry(runner, observe: try Observe(fields.find("observe")))
-        let layers = try Layer.all(try fields.list("layers"))
-        let list = try layers.map(runner.build)
-        model = ScriptedModel(runner.access, slots: layers, built: list, plan: prefillPlan(of: runner.info.dialect))
-        try model.read(fields.find("model"))
-        let given = try fields.text("given", "list")
+        let layers = try Layer.all(try fields.neededList("layers"))
+        let script = try Script(fields.find("model"))
+        let given = try fields.choice("given", ["list", "model", "container", "both"])
         let built = try Built(fields.find("built"))
-        turns = try fields.list("turns")
+        turns = try fields.neededList("turns", 1...4).map(Turn.init)
         try fields.done()
+        let list = try layers.map(runner.build)
+        let plan = prefillPlan(of: runner.info.dialect)
+        model = ScriptedModel(runner.access, slots: layers, built: list, plan: plan, script: script)
         _ = try registry.meet(all: list)
         let own = CacheList(list)
         caller = given == "model" ? nil : own
@@ -40,7 +41,7 @@ final class IterateBench<I: Implementation> {
 
     func run() throws -> JSON { ["kind": "iterate", "turns": .array(try turns.map(play))] }
 
-    private func play(_ turn: JSON) throws -> JSON {
+    private func play(_ turn: Turn) throws -> JSON {
         trace = Trace()
         model.trace = trace
         model.lastSeen = []
@@ -48,10 +49,10 @@ final class IterateBench<I: Implementation> {
         var made: I.Iterator?
         var prefill: Double?
         do {
-            let (iterator, nexts) = try build(turn)
+            let iterator = try build(turn)
             made = iterator
             prefill = implementation.prefillTime(of: iterator)
-            for _ in 0..<nexts { try ask(iterator) }
+            for _ in 0..<turn.nexts { try ask(iterator) }
         } catch {
             outcome.append(("error", try runner.record(error)))
         }
@@ -75,39 +76,27 @@ final class IterateBench<I: Implementation> {
         }
     }
 
-    private func build(_ turn: JSON) throws -> (I.Iterator, nexts: Int) {
-        var fields = try Fields(turn, "turn")
-        guard let form = Request<I.Cache, I.Container>.Form(rawValue: try fields.text("form", "general")) else {
-            throw fields.wrong("form", "is not known")
-        }
-        let sampler = try fields.text("sampler", "parameters")
-        let boosted = try fields.text("processor", "none") == "boost"
-        let parameters = try Parameters(fields.find("parameters"))
-        let prompt = try prompt(try fields.need("prompt"))
-        let nexts = try fields.int("nexts", 1)
-        if try fields.text("cache", "same") == "caller-list" {
+    private func build(_ turn: Turn) throws -> I.Iterator {
+        if turn.callerList {
             passedList = caller ?? model.answered
             passedContainer = nil
         }
-        try fields.done()
         watched = passedContainer
         let iterator = try implementation.makeIterator(
             Request(
-                form: form, prompt: prompt, model: model, list: passedList, container: passedContainer,
-                parameters: parameters, boosted: boosted, sampler: sampler, trace: trace,
+                form: .init(rawValue: turn.form) ?? .general, prompt: prompt(of: turn), model: model, list: passedList,
+                container: passedContainer, parameters: turn.parameters, boosted: turn.boosted,
+                sampler: turn.sampler, trace: trace,
                 watch: { [unowned self] in watchedSignatures() },
                 setWatched: { [unowned self] in watched = $0 }))
         if passedContainer == nil { kept = try implementation.container(of: iterator) }
         passedList = nil
         passedContainer = kept
-        return (iterator, nexts)
+        return iterator
     }
 
-    private func prompt(_ json: JSON) throws -> [Int] {
-        var fields = try Fields(json, "prompt")
-        let (length, seed) = (try fields.int("length", 0), try fields.int("seed", 0))
-        try fields.done()
-        return (0..<length).map { Int(chainAll(seed, $0)) % model.vocab }
+    private func prompt(of turn: Turn) -> [Int] {
+        (0..<turn.promptLength).map { Int(chainAll(turn.promptSeed, $0)) % model.vocab }
     }
 
     /// What a processor sees; the list of the last call where the iterator's container is not known.

@@ -15,7 +15,8 @@ public final class Runner<I: Implementation> {
     public func run(_ scenario: JSON) throws -> JSON {
         var fields = try Fields(scenario, "scenario")
         if try fields.int("version", 1) != 1 { throw fields.wrong("version", "this kit knows version 1") }
-        let kind = try fields.text("kind", "")
+        let kinds = ["resolve", "quantize", "cache", "container", "iterate", "generate"]
+        let kind = try fields.neededChoice("kind", kinds)
         if !info.capabilities.kinds.contains(kind) { throw Unsupported("this driver answers no \(kind) scenarios") }
         switch kind {
         case "resolve": return try resolve(&fields)
@@ -30,15 +31,15 @@ public final class Runner<I: Implementation> {
     // MARK: resolve, quantize
 
     private func resolve(_ fields: inout Fields) throws -> JSON {
-        let requested = try fields.int("requested", 0)
+        let requested = try fields.neededInt("requested")
         let (keyDim, valueDim) = (try fields.maybe("key_dim"), try fields.maybe("value_dim"))
-        let layer = fields.find("layer")
+        let layer = try fields.find("layer").map { try Layer.all([$0])[0] }
         try fields.done()
         if let layer {
             if keyDim != nil || valueDim != nil {
                 throw Refused("head dims and a layer are both given; give one of them")
             }
-            return try resolve(requested, Layer.all([layer])[0])
+            return try resolve(requested, layer)
         }
         guard let keyDim, let valueDim else { throw Refused("one head dim is missing; give both, or a layer") }
         let size = try implementation.groupSize(requested: requested, keyDim: keyDim, valueDim: valueDim)
@@ -64,12 +65,9 @@ public final class Runner<I: Implementation> {
 
     private func quantize(_ fields: inout Fields) throws -> JSON {
         let tensor = try Tensor(try fields.need("tensor"))
-        let (bits, groupSize) = (try fields.int("bits", 0), try fields.int("group_size", 0))
+        let (bits, groupSize) = (try fields.neededInt("bits"), try fields.neededInt("group_size"))
         try fields.done()
         if tensor.shape.count != 2 { throw Refused("the tensor is not 2-d; give [rows, dim]") }
-        if tensor.bytes.count != tensor.shape[0] * tensor.shape[1] * tensor.dtype.itemBytes {
-            throw Refused("the tensor's data does not fill its shape")
-        }
         let packed = try implementation.quantize(tensor, bits: bits, groupSize: groupSize)
         return [
             "kind": "quantize", "packed": packed.packed.json, "scales": packed.scales.json,
@@ -100,7 +98,7 @@ public final class Runner<I: Implementation> {
 
     /// The record of an error of one step; rethrows what concerns the whole scenario.
     func record(_ error: any Error) throws -> JSON {
-        if error is Unsupported || error is BadRequest { throw error }
+        if error is Unsupported { throw error }
         let kind =
             error is PrepareFailed
             ? "model" : implementation.refuses(error) || error is Refused ? "refused" : "internal"

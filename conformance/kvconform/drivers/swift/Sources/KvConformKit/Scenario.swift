@@ -1,6 +1,13 @@
 // What a scenario says, read field by field. An unknown field is an error, so that nothing is ignored silently.
 
-/// Reads the fields of one JSON object. Null and absent are the same: the default.
+/// The integers that a field may hold.
+enum Bounds {
+    static let whole = -(1 << 53)...(1 << 53)
+    static let count = 0...1_000_000
+    static let positive = 1...1_000_000
+}
+
+/// Reads the fields of one JSON object, each within the bounds of the schema. Null and absent are the same: the default.
 struct Fields {
     private let object: JSON
     private let place: String
@@ -26,13 +33,23 @@ struct Fields {
         return found
     }
 
-    mutating func maybe(_ name: String) throws -> Int? {
-        guard let found = find(name) else { return nil }
-        guard let value = found.intValue else { throw wrong(name, "an integer is due") }
-        return value
+    mutating func maybe(_ name: String, _ range: ClosedRange<Int> = Bounds.whole) throws -> Int? {
+        try find(name).map { try int(name, in: $0, range) }
     }
 
-    mutating func int(_ name: String, _ otherwise: Int) throws -> Int { try maybe(name) ?? otherwise }
+    mutating func int(_ name: String, _ otherwise: Int, _ range: ClosedRange<Int> = Bounds.whole) throws -> Int {
+        try maybe(name, range) ?? otherwise
+    }
+
+    mutating func neededInt(_ name: String, _ range: ClosedRange<Int> = Bounds.whole) throws -> Int {
+        try int(name, in: try need(name), range)
+    }
+
+    mutating func positiveNumber(_ name: String) throws -> Double? {
+        guard let found = find(name) else { return nil }
+        guard let value = found.doubleValue, value > 0 else { throw wrong(name, "a number above 0 is due") }
+        return value
+    }
 
     mutating func flag(_ name: String, _ otherwise: Bool = false) throws -> Bool {
         guard let found = find(name) else { return otherwise }
@@ -40,25 +57,45 @@ struct Fields {
         return value
     }
 
-    mutating func text(_ name: String, _ otherwise: String) throws -> String {
-        guard let found = find(name) else { return otherwise }
-        guard let value = found.stringValue else { throw wrong(name, "a text is due") }
+    mutating func neededText(_ name: String) throws -> String {
+        guard let value = try need(name).stringValue else { throw wrong(name, "a text is due") }
         return value
     }
 
-    mutating func ints(_ name: String) throws -> [Int]? {
-        guard let found = find(name) else { return nil }
-        guard let items = found.arrayValue else { throw wrong(name, "a list is due") }
-        return try items.map { item in
-            guard let value = item.intValue else { throw wrong(name, "a list of integers is due") }
-            return value
-        }
+    /// One of several words, the first one by default.
+    mutating func choice(_ name: String, _ words: [String]) throws -> String {
+        find(name) == nil ? words[0] : try neededChoice(name, words)
     }
 
+    mutating func neededChoice(_ name: String, _ words: [String]) throws -> String {
+        let word = try neededText(name)
+        if !words.contains(word) { throw wrong(name, "'\(word)' is not known") }
+        return word
+    }
+
+    /// Numbers from 0; nil when they are left out.
+    mutating func counts(_ name: String) throws -> [Int]? {
+        guard find(name) != nil else { return nil }
+        return try list(name).map { try int(name, in: $0, Bounds.count) }
+    }
+
+    /// The items of a list; none when it is left out.
     mutating func list(_ name: String) throws -> [JSON] {
-        guard let found = find(name) else { return [] }
-        guard let items = found.arrayValue else { throw wrong(name, "a list is due") }
+        find(name) == nil ? [] : try neededList(name)
+    }
+
+    mutating func neededList(_ name: String, _ sizes: ClosedRange<Int> = Bounds.count) throws -> [JSON] {
+        guard let items = try need(name).arrayValue, sizes.contains(items.count) else {
+            throw wrong(name, "a list of \(sizes.lowerBound)..\(sizes.upperBound) items is due")
+        }
         return items
+    }
+
+    private func int(_ name: String, in json: JSON, _ range: ClosedRange<Int>) throws -> Int {
+        guard let value = json.intValue, range.contains(value) else {
+            throw wrong(name, "an integer in \(range.lowerBound)..\(range.upperBound) is due")
+        }
+        return value
     }
 
     /// To be called when all fields have been asked for.
@@ -125,42 +162,43 @@ public struct Layer {
 
     init(_ json: JSON, numbers: inout Int) throws {
         var fields = try Fields(json, "layer")
-        guard let kind = Kind(rawValue: try fields.text("kind", "")) else { throw fields.wrong("kind", "is not known") }
+        guard let kind = Kind(rawValue: try fields.neededText("kind")) else {
+            throw fields.wrong("kind", "is not known")
+        }
         self.kind = kind
         stream = numbers
         numbers += 1
         switch kind {
         case .recurrent:
-            slots = try fields.int("slots", slots)
+            slots = try fields.int("slots", slots, Bounds.positive)
             filled = try fields.flag("filled", true)
         case .composite:
-            for child in try fields.list("children") { children.append(try Layer(child, numbers: &numbers)) }
+            for child in try fields.neededList("children", 1...8) {
+                children.append(try Layer(child, numbers: &numbers))
+            }
         default: try readRows(&fields)
         }
         try fields.done()
     }
 
     private mutating func readRows(_ fields: inout Fields) throws {
-        length = try fields.int("length", length)
-        keyDim = try fields.int("key_dim", keyDim)
-        valueDim = try fields.int("value_dim", valueDim)
-        heads = try fields.int("heads", heads)
-        guard let dtype = DType(rawValue: try fields.text("dtype", "float32")) else {
-            throw fields.wrong("dtype", "is not known")
-        }
-        self.dtype = dtype
+        length = try fields.int("length", length, Bounds.count)
+        keyDim = try fields.int("key_dim", keyDim, Bounds.positive)
+        valueDim = try fields.int("value_dim", valueDim, Bounds.positive)
+        heads = try fields.int("heads", heads, Bounds.positive)
+        dtype = DType(rawValue: try fields.choice("dtype", ["float32", "float16", "bfloat16"])) ?? dtype
         switch kind {
         case .chunked:
-            chunkSize = try fields.int("chunk_size", chunkSize)
+            chunkSize = try fields.int("chunk_size", chunkSize, Bounds.positive)
             dropFront = try fields.flag("drop_front")
         case .rotating:
-            maxSize = try fields.int("max_size", maxSize)
-            keep = try fields.int("keep", keep)
+            maxSize = try fields.int("max_size", maxSize, Bounds.positive)
+            keep = try fields.int("keep", keep, Bounds.count)
             singly = try fields.flag("singly")
         case .quantized:
             groupSize = try fields.int("group_size", groupSize)
             bits = try fields.int("bits", bits)
-        default: trim = try fields.int("trim", trim)
+        default: trim = try fields.int("trim", trim, Bounds.count)
         }
     }
 }
@@ -199,8 +237,9 @@ public struct Parameters {
         groupSize = try fields.int("group_size", groupSize)
         start = try fields.int("start", start)
         prefillStep = try fields.int("prefill_step", prefillStep)
-        repetitionPenalty = fields.find("repetition_penalty")?.doubleValue
-        repetitionContextSize = try fields.int("repetition_context_size", repetitionContextSize)
+        repetitionPenalty = try fields.positiveNumber("repetition_penalty")
+        repetitionContextSize = try fields.int(
+            "repetition_context_size", repetitionContextSize, Bounds.positive)
         try fields.done()
     }
 }

@@ -49,34 +49,21 @@ public final class ScriptedModel<Cache: AnyObject> {
     var lastSeen: [Cache] = []
     var trace: Trace?
     private(set) var requests = 0
-    private(set) var vocab = 61
+    var vocab: Int { script.vocab }
 
     private let access: CacheAccess<Cache>
     private let slots: [Layer]
     private let built: [Cache]
     private let plan: String
-    private var seed = 0
-    private var how = "tokens"
-    private var stateMode = "none"
-    private var ties = false
+    private let script: Script
     private var calls = 0
 
-    init(_ access: CacheAccess<Cache>, slots: [Layer], built: [Cache], plan: String = "window") {
+    init(_ access: CacheAccess<Cache>, slots: [Layer], built: [Cache], plan: String, script: Script) {
         self.access = access
         self.slots = slots
         self.built = built
         self.plan = plan
-    }
-
-    func read(_ json: JSON?) throws {
-        guard let json else { return }
-        var fields = try Fields(json, "model")
-        seed = try fields.int("seed", seed)
-        vocab = try fields.int("vocab", vocab)
-        how = try fields.text("prepare", how)
-        stateMode = try fields.text("state", stateMode)
-        ties = try fields.flag("ties")
-        try fields.done()
+        self.script = script
     }
 
     /// One forward pass over `[1, length]` tokens, which also writes to the caches.
@@ -88,31 +75,32 @@ public final class ScriptedModel<Cache: AnyObject> {
         lastSeen = layers
         let looks = try layers.map(access.look)
         try logCall(row, looks, state: state, noCache: cache == nil)
-        var seen = chainAll(seed)
+        var seen = chainAll(script.seed)
         for look in looks { seen = try fold(seen, look) }
         seen = chain(seen, state.map { $0 + 1 } ?? 0)
         let call = calls
         calls += 1
         for (slot, layer) in zip(slots, layers) { _ = try access.write(slot, to: layer, rows: row.count, salt: call) }
-        let logits = Logits(seen: seen, tokens: row, ties: ties, vocab: vocab)
+        let logits = Logits(seen: seen, tokens: row, ties: script.ties, vocab: vocab)
         return ModelResult(logits: logits, state: nextState(call: call, state: state, lastToken: row.last ?? 0))
     }
 
     /// The prefill as the script says.
     public func prepare(_ tokens: [Int], cache: [Cache], window: Int) throws -> Prepared {
         trace?.events.append(["event": "prepare", "length": .int(tokens.count), "window": .int(window)])
-        if how == "raise" { throw PrepareFailed() }
+        if script.prepare == "raise" { throw PrepareFailed() }
         let lengths = try chunkLengths(tokens.count, window: window, plan: plan)
-        let fed = how == "tokens" ? lengths.dropLast() : lengths[...]
+        let fed = script.prepare == "tokens" ? lengths.dropLast() : lengths[...]
         var last: ModelResult?
         var at = 0
         for length in fed {
             let chunk = Array(tokens[at..<at + length])
-            last = try self([chunk], cache: cache.isEmpty ? nil : cache, state: how == "logits" ? last?.state : nil)
+            last = try self(
+                [chunk], cache: cache.isEmpty ? nil : cache, state: script.prepare == "logits" ? last?.state : nil)
             at += length
         }
-        if how == "logits", let last { return .result(last) }
-        return .tokens(how == "tokens" ? Array(tokens[at...]) : [])
+        if script.prepare == "logits", let last { return .result(last) }
+        return .tokens(script.prepare == "tokens" ? Array(tokens[at...]) : [])
     }
 
     /// A new list of the scenario's layers.
@@ -141,7 +129,7 @@ public final class ScriptedModel<Cache: AnyObject> {
     }
 
     private func nextState(call: Int, state: Int?, lastToken: Int) -> Int? {
-        if stateMode == "none" || (stateMode == "alternate" && call % 2 == 1) { return nil }
+        if script.state == "none" || (script.state == "alternate" && call % 2 == 1) { return nil }
         return Int(chainAll(state ?? 0, lastToken)) % stateModulus
     }
 

@@ -22,16 +22,21 @@ public struct Tensor {
 
     init(_ json: JSON) throws {
         var fields = try Fields(json, "tensor")
-        guard let dtype = DType(rawValue: try fields.text("dtype", "")) else {
+        guard let dtype = DType(rawValue: try fields.neededText("dtype")) else {
             throw fields.wrong("dtype", "is not known")
         }
         self.dtype = dtype
-        self.shape = try fields.ints("shape") ?? []
-        guard let bytes = decodedBase64(try fields.text("data", "")) else {
-            throw fields.wrong("data", "is not base64")
+        _ = try fields.need("shape")
+        self.shape = try fields.counts("shape") ?? []
+        let text = try fields.neededText("data")
+        guard let bytes = decodedBase64(text), JSON.base64(bytes).bytes == JSON.string(text).bytes else {
+            throw fields.wrong("data", "is not base64 with padding")
         }
         self.bytes = bytes
         try fields.done()
+        // In floating point: a shape may name more bytes than an integer counts.
+        let expected = shape.reduce(Double(dtype.itemBytes)) { $0 * Double($1) }
+        if expected != Double(bytes.count) { throw fields.wrong("data", "does not fill the shape") }
     }
 }
 
