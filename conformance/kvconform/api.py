@@ -18,9 +18,9 @@ from .selection import known_ids, listed_requirements, selected_checks
 from .session import DEFAULT_SEED, Session, check_budget, start_implementation
 from .suite import all_checks
 
-Given = str | Callable[[], Implementation] | Implementation
 __all__ = ["Given", "NonConforming", "StartFailed", "UserError", "run_conformance"]
 
+Given = str | Callable[[], Implementation] | Implementation
 """A spec as on the command line, a factory, or the implementation itself."""
 
 
@@ -55,8 +55,8 @@ def run_conformance(
     - :class:`kvconform.StartFailed` where what is named exists but cannot be imported or started, or what a
       factory gives is no implementation. An exception that a factory of your own raises is left as it is.
     """
-    check_budget(budget)
     __tracebackhide__ = True
+    check_budget(budget)
     checks = all_checks()
     known = KnownFailures()
     if known_failures is not None:
@@ -80,10 +80,10 @@ def run_conformance(
 def _started(implementation: Given) -> tuple[str, Implementation]:
     """How it is named in reports, and the implementation itself."""
     if isinstance(implementation, str):
+        check_spec(implementation)
         return implementation, start_implementation(implementation)
     if isinstance(implementation, Implementation) and not isinstance(implementation, type):
         return _importable(type(implementation)), implementation
-        check_spec(implementation)
     return _importable(implementation), _made_by(implementation)
 
 
@@ -103,10 +103,10 @@ def _importable(made_by: Callable[..., object]) -> str:
 
 
 def _conforming(verdict: Verdict) -> Verdict:
+    __tracebackhide__ = True
     if verdict.exit_code == CONFORMING:
         return verdict
     failures = [
-    __tracebackhide__ = True
         render_failure(result, requirement.listed)
         for requirement, result in verdict.failed_checks
         if requirement.failed

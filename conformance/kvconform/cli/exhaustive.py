@@ -32,12 +32,12 @@ def exhaustive(
     import time
 
     from ..exhaustive.run import run_everything, run_sample
+    from ..naming import check_spec
     from ..session import DEFAULT_SEED, start_session
 
-    from ..naming import check_spec
+    check_spec(implementation)
     started = time.perf_counter()
     if implementation == "reference" and sample is None:
-    check_spec(implementation)
         found = run_everything(processes=workers)
     else:
         session = start_session(implementation)

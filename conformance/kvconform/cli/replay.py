@@ -28,26 +28,26 @@ def replay(
 
     Of a bare scenario the reference's answer is printed, beside that of the implementation if one is named.
     """
+    from ..naming import check_spec
     from ..replay import Replay, read_replay
 
-    from ..naming import check_spec
     found = read_replay(file)
-    if isinstance(found, Replay):
-        raise typer.Exit(_replay(found, implementation or found.implementation))
     if implementation is not None:
         check_spec(implementation)
+    if isinstance(found, Replay):
+        raise typer.Exit(_replay(found, implementation or found.implementation))
     raise typer.Exit(_answer(found, implementation))
 
 
 def _replay(replay: Replay, spec: str) -> int:
+    from ..naming import check_spec
     from ..report.failure import render_failure
     from ..selection import listed_requirements
-    from ..naming import check_spec
 
     check = _check_of(replay)
+    check_spec(spec)
     session = _session(spec)
     try:
-    check_spec(spec)
         judged = session.judge(check, replay.scenario)
     finally:
         session.close()

@@ -88,9 +88,9 @@ def _stop(_number: int, _frame: FrameType | None) -> None:
 def _validate(implementations: list[str], options: RunOptions) -> None:
     """Refuse a mistake before anything is started."""
     from ..known import known_failures_for, shipped_path
+    from ..naming import check_spec
     from ..selection import selected_requirements
 
-    from ..naming import check_spec
     selected_requirements(options.requirements)
     for spec in implementations:
         check_spec(spec)

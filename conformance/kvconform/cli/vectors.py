@@ -57,10 +57,10 @@ def check(
 ) -> None:
     """Ask an implementation every vector of its dialect; exit codes as those of a run."""
     from ..known import known_failures_for
+    from ..naming import check_spec
     from ..selection import known_ids
     from ..suite import all_checks
 
-    from ..naming import check_spec
     for path in (json, junit):
         check_writable(path)
     check_spec(implementation)
@@ -88,6 +88,8 @@ def _verdict(spec: str, chosen: Sequence[Vector], known: KnownFailures) -> Verdi
         implementation = _start(spec)
     except StartFailed as failed:
         return verdict_of(Log(broken=Broken(spec=spec, message=str(failed))), spec=spec)
+    try:
+        verdict = check_vectors(spec, implementation, chosen, known=known)
     finally:
         close = getattr(implementation, "close", None)
         if callable(close):

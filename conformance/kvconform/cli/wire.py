@@ -21,11 +21,11 @@ def serve(
 ) -> None:
     """Put a Python implementation behind the pipe: requests on stdin, answers on stdout."""
     from ..implementations import registry
-    from ..wire import serve as wire
     from ..naming import check_spec
+    from ..wire import serve as wire
 
-    raise typer.Exit(wire.serve(lambda: registry.resolve_implementation(implementation)()))
     check_spec(implementation)
+    raise typer.Exit(wire.serve(lambda: registry.resolve_implementation(implementation)()))
 
 
 def record(
@@ -46,15 +46,15 @@ def record(
     ] = EXAMPLES,
 ) -> None:
     """Write what the suite would ask to a file, so that `./driver < FILE` runs alone, under a debugger."""
+    from ..naming import check_spec
     from ..selection import selected_checks
     from ..session import DEFAULT_SEED, start_session
-    from ..naming import check_spec
     from ..suite import all_checks
     from ..wire.record import record_requests
 
+    check_spec(implementation)
     checks = selected_checks(all_checks(), requirement or ())
     check_writable(output)
-    check_spec(implementation)
     session = start_session(implementation, seed=DEFAULT_SEED if seed is None else seed)
     try:
         asked = session.asked(checks, examples=examples)
