@@ -84,18 +84,16 @@ def _verdict(spec: str, chosen: Sequence[Vector], known: KnownFailures) -> Verdi
     from ..report.verdict import verdict_of
     from ..vectors.checking import check_vectors
 
+    implementation: Implementation | None = None
     try:
         implementation = _start(spec)
+        return check_vectors(spec, implementation, chosen, known=known)
     except StartFailed as failed:
         return verdict_of(Log(broken=Broken(spec=spec, message=str(failed))), spec=spec)
-    try:
-        verdict = check_vectors(spec, implementation, chosen, known=known)
     finally:
         close = getattr(implementation, "close", None)
         if callable(close):
             close()
-    try:
-        verdict = check_vectors(spec, implementation, chosen, known=known)
 
 
 def _start(spec: str) -> Implementation:
