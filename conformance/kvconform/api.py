@@ -12,6 +12,7 @@ from .known import KnownFailures, load_known_failures
 from .naming import check_spec
 from .recorder import Recorder, header_of
 from .report.failure import render_failure
+from .report.log import Noted
 from .report.table import closing_lines
 from .report.verdict import Verdict
 from .selection import known_ids, listed_requirements, selected_checks
@@ -73,6 +74,8 @@ def run_conformance(
     finally:
         if made is not implementation:  # what the caller made is the caller's to close
             session.close()
+        if notes := session.new_notes():
+            recorder.write(Noted(notes=notes))
         recorder.finish(seconds=time.monotonic() - started)
     return _conforming(recorder.verdict())
 

@@ -19,10 +19,11 @@ from .implementation import (
 )
 from .observation import Observation
 from .scenario import Scenario
+from .wire.limits import chosen_limits, extra_seconds
 
 SECONDS = 120.0
 """Limit of one scenario. Above what a process is given for a start (60 s) and a call (30 s) together, because
-those limits say more; an implementation in this process has only this one."""
+those limits say more: where they are raised so is this one. Without a process there is no other."""
 
 Excused = Callable[[Trouble, Scenario], bool]
 """Whether a trouble is a known failure."""
@@ -41,11 +42,11 @@ class Guarded:
         implementation: Implementation,
         *,
         excused: Excused = nothing_excused,
-        seconds: float = SECONDS,
+        seconds: float | None = None,
     ) -> None:
         self._implementation = implementation
         self._excused = excused
-        self._seconds = seconds
+        self._seconds = SECONDS + extra_seconds(chosen_limits()) if seconds is None else seconds
         self.lost: str = ""
         """Why it can no longer be asked, once it cannot be started again."""
 

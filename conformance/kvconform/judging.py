@@ -22,13 +22,14 @@ from .known import KnownFailures, known_failures_for
 from .outcomes import FAILURES
 from .recorder import Recorder, header_of
 from .report.failure import render_failure
-from .report.log import Judged, Listed
+from .report.log import Judged, Listed, Noted
 from .report.table import closing_lines
 from .selection import known_ids, listed_requirements, selected_checks
 from .session import DEFAULT_SEED, Session, check_budget, start_implementation
+from .wire.limits import chosen_limits
 
-RESULT = "kvconform_result"
-"""The attribute of a pytest report that carries a result as JSON."""
+RESULT, NOTES = "kvconform_result", "kvconform_notes"
+"""The attributes of a pytest report that carry a result as JSON, and what was noticed at the end."""
 
 _STASHED = pytest.StashKey[Judged]()
 
@@ -48,6 +49,7 @@ class Judging:
         self.recorder: Recorder | None = None
         self.started = time.monotonic()
         self._session: Session | None = None
+        self._notes: tuple[str, ...] = ()
         try:
             self._validate()
         except UserError as error:
@@ -55,6 +57,7 @@ class Judging:
 
     def _validate(self) -> None:
         check_budget(self.budget)
+        chosen_limits()
         self.listed = {r.id: r for r in listed_requirements(self.checks, self.requested)}
         self.known: KnownFailures = known_failures_for(
             self.spec, self.config.getoption("--kvconform-known"), ids=known_ids(self.checks)
@@ -76,6 +79,7 @@ class Judging:
         yield session
         self._session = None
         session.close()
+        self._notes = session.new_notes()
 
     def _start(self) -> Session:
         return Session(
@@ -110,6 +114,9 @@ class Judging:
         judged = item.stash.get(_STASHED, None)
         if judged is not None and call.when == "call":
             setattr(report, RESULT, judged.model_dump_json())
+        if self._notes and call.when == "teardown":  # of the last test, behind which the session was closed
+            setattr(report, NOTES, self._notes)
+            self._notes = ()
         return report
 
     # ------------------------------------------------------------ the one that writes the log
@@ -159,6 +166,8 @@ class Judging:
         """Take the result out of a report, or make one of a test that died without."""
         if self.recorder is None:
             return
+        if notes := getattr(report, NOTES, None):
+            self.recorder.write(Noted(notes=tuple(notes)))
         text: str | None = getattr(report, RESULT, None)
         if text is not None:
             self.recorder.write(Judged.model_validate_json(text))

@@ -80,7 +80,7 @@ class Session:
     def examine(self, check: Check) -> Judged:
         """The result of one check, with a replay file where it failed."""
         judged = self._result(check)
-        notes = self._new_notes()
+        notes = self.new_notes()
         return judged.model_copy(update={"notes": notes}) if notes else judged
 
     def _result(self, check: Check) -> Judged:
@@ -112,11 +112,9 @@ class Session:
         if callable(close):
             close()
 
-    def _new_notes(self) -> tuple[str, ...]:
-        """What an implementation behind the pipe did beside its answers, since the last check."""
-        late = [f"after a complete answer: {trouble}" for trouble in getattr(self.implementation, "late", ())]
-        notes = [*late, *getattr(self.implementation, "notes", ())]
-        new = tuple(note for note in notes if note not in self._noted)
+    def new_notes(self) -> tuple[str, ...]:
+        """What an implementation behind the pipe did beside its answers, since this was asked last."""
+        new = tuple(note for note in notes_of(self.implementation) if note not in self._noted)
         self._noted.update(new)
         return new
 
@@ -240,6 +238,12 @@ class _Listener:
     def run(self, scenario: Scenario) -> Observation:
         self.heard.append(scenario)
         return self._oracle(scenario)
+
+
+def notes_of(implementation: Implementation) -> tuple[str, ...]:
+    """What an implementation behind the pipe did beside its answers: no scenario is to blame for it."""
+    late = (f"after a complete answer: {trouble}" for trouble in getattr(implementation, "late", ()))
+    return tuple(dict.fromkeys((*late, *getattr(implementation, "notes", ()))))
 
 
 def start_implementation(spec: str) -> Implementation:

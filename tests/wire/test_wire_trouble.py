@@ -44,7 +44,7 @@ BROKEN_ANSWERS = {
     "old-jsonrpc": r"jsonrpc: Input should be '2.0'",
     "unknown-code": r"unknown code 7; known are",
     "code-against-kind": r"code -32001 means refused, but data.kind is internal",
-    "50-megabytes": r"an answer of more than 16777216 bytes.*raise the limit",
+    "50-megabytes": r"an answer of more than 16777216 bytes.*raise the limit with --limit answer=MIB",
     "endless-line": r"an answer of more than 16777216 bytes .*beginning 'xxxx",
     "close-stdout": r"closed its stdout but goes on running.*keep stdout open",
     "not-understood": r"^params.scenario: what is this",
@@ -210,7 +210,8 @@ def test_the_restart_budget_ends_a_run_of_crashes(start_driver: StartDriver) -> 
             driver.run(resolve(BAD))
     for _ in range(2):
         with pytest.raises(
-            StartFailed, match=r"started again 2 times after trouble; .* raise the restart budget"
+            StartFailed,
+            match=r"started again 2 times after trouble; .* raise the budget with --limit restarts=N",
         ):
             driver.run(resolve(64))
 

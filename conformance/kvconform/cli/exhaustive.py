@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .limits import LimitOption
 from .output import console
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ def exhaustive(
     workers: Annotated[
         int, typer.Option("-n", "--workers", metavar="WORKERS", min=1, help="Processes, for all of them.")
     ] = 2,
+    limit: LimitOption = None,
 ) -> None:
     """All short layer lists and step sequences against the invariants; see docs/exhaustive.md."""
     import time

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import BROKEN, CONFORMING, FAILED, NOTHING, UserError
+from .limits import LimitOption
 
 if TYPE_CHECKING:
     from ..checks import Check
@@ -23,6 +24,7 @@ def replay(
     implementation: Annotated[
         str | None, typer.Option("--implementation", metavar="NAME", help="Instead of the one in the file.")
     ] = None,
+    limit: LimitOption = None,
 ) -> None:
     """Run a replay file again: exit code 0 if it passes now, 1 if it still fails.
 

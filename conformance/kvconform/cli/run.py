@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from .limits import LimitOption
 from .output import check_writable, fail, print_verdicts, write_report
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def run(
     workers: Annotated[
         int | None, typer.Option("-n", "--workers", metavar="WORKERS", min=1, help="Processes that judge.")
     ] = None,
+    limit: LimitOption = None,
 ) -> None:
     """Judge implementations; exit code 0 means: every requirement that applies holds."""
     from ..runner import RunOptions, exit_code_of, usable_workers

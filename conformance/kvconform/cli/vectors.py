@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
 from ..errors import UserError, near_matches
+from .limits import LimitOption
 from .output import check_writable, console, fail, write_report
 
 if TYPE_CHECKING:
@@ -54,6 +56,7 @@ def check(
             "--known-failures", metavar="FILE|none", help="Known failures; default: the shipped file."
         ),
     ] = None,
+    limit: LimitOption = None,
 ) -> None:
     """Ask an implementation every vector of its dialect; exit codes as those of a run."""
     from ..known import known_failures_for
@@ -82,18 +85,20 @@ def _verdict(spec: str, chosen: Sequence[Vector], known: KnownFailures) -> Verdi
     from ..implementation import StartFailed
     from ..report.log import Broken, Log
     from ..report.verdict import verdict_of
+    from ..session import notes_of
     from ..vectors.checking import check_vectors
 
-    implementation: Implementation | None = None
     try:
         implementation = _start(spec)
-        return check_vectors(spec, implementation, chosen, known=known)
     except StartFailed as failed:
         return verdict_of(Log(broken=Broken(spec=spec, message=str(failed))), spec=spec)
+    try:
+        verdict = check_vectors(spec, implementation, chosen, known=known)
     finally:
         close = getattr(implementation, "close", None)
         if callable(close):
             close()
+    return replace(verdict, log=replace(verdict.log, notes=notes_of(implementation)))
 
 
 def _start(spec: str) -> Implementation:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import UserError
+from .limits import LimitOption
 from .output import check_writable
 
 EXAMPLES = 3
@@ -44,6 +45,7 @@ def record(
     examples: Annotated[
         int, typer.Option("--examples", metavar="N", min=0, help="Generated scenarios a check.")
     ] = EXAMPLES,
+    limit: LimitOption = None,
 ) -> None:
     """Write what the suite would ask to a file, so that `./driver < FILE` runs alone, under a debugger."""
     from ..naming import check_spec

@@ -116,6 +116,13 @@ class Judged(Document):
     """What is worth saying of the implementation that belongs to no scenario."""
 
 
+class Noted(Document):
+    """What was seen of the implementation when it was ended, behind every check."""
+
+    event: Literal["note"] = "note"
+    notes: tuple[str, ...]
+
+
 class Broken(Document):
     """The implementation could not be started, or the run fell over: there is no verdict."""
 
@@ -132,7 +139,7 @@ class Footer(Document):
     seconds: float
 
 
-Event = Annotated[Header | Begun | Judged | Broken | Footer, Field(discriminator="event")]
+Event = Annotated[Header | Begun | Judged | Noted | Broken | Footer, Field(discriminator="event")]
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 E = TypeVar("E")
 
@@ -164,6 +171,8 @@ class Log:
     footer: Footer | None = None
     busy: tuple[str, ...] = ()
     """Checks that were begun and have no result."""
+    notes: tuple[str, ...] = ()
+    """What was noticed when the implementation was ended."""
 
     @property
     def complete(self) -> bool:
@@ -184,6 +193,7 @@ class Log:
             broken=_last(events, Broken),
             footer=_last(events, Footer),
             busy=tuple(check for check in begun if check not in done),
+            notes=tuple(note for event in events if isinstance(event, Noted) for note in event.notes),
         )
 
 

@@ -65,7 +65,8 @@ class Verdict:
     @property
     def notes(self) -> tuple[str, ...]:
         """What was noticed beside the results, each once."""
-        return tuple(dict.fromkeys(note for result in self.log.results for note in result.notes))
+        while_asked = (note for result in self.log.results for note in result.notes)
+        return tuple(dict.fromkeys((*while_asked, *self.log.notes)))
 
     @property
     def failures(self) -> tuple[RequirementVerdict, ...]:

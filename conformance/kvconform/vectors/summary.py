@@ -33,6 +33,7 @@ def closing_lines(verdict: Verdict) -> list[str]:
     return [
         f"{name}, dialect {dialect}: {tally_text(verdict, 'vector')}",
         *(f"not judged: {reason} ({count})" for reason, count in _reasons(verdict)),
+        *(f"note: {note}" for note in verdict.notes),
         *(
             f"known failure is stale: {entry.key}: {entry.reason}. Take it out of {header.known_source}."
             for entry in verdict.stale

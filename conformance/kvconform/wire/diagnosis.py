@@ -15,6 +15,7 @@ from .child import Child, Ended, Silence, TooLong
 from .limits import Limits
 
 ALONE = "to see it alone, 'kvconform record -o FILE' and run the process on FILE under a debugger"
+RAISE = "raise the limit with --limit"
 STDOUT = "only answers belong on stdout, one a line; print everything else to stderr"
 
 
@@ -27,6 +28,8 @@ class Place:
     limits: Limits
     seconds: float
     """The time limit that held."""
+    starts: bool = False
+    """Whether that is the limit of a start."""
 
 
 def trouble_of(child: Child, failure: Silence | messages.BadLine, place: Place) -> Trouble:
@@ -101,13 +104,14 @@ def not_started(error: OSError, command: tuple[str, ...], name: str) -> StartFai
 def _too_long(failure: TooLong, place: Place) -> ProtocolBroken:
     what = f"an answer of more than {place.limits.answer_bytes} bytes while {place.doing}"
     begin = messages.quote(failure.partial[: messages.QUOTED])
-    return ProtocolBroken(f"{what}, beginning {begin}; answer with what was asked for, or raise the limit")
+    return ProtocolBroken(f"{what}, beginning {begin}; answer with what was asked for, or {RAISE} answer=MIB")
 
 
 def _silent(failure: Silence, place: Place) -> TimedOut:
     so_far = f" (only part of a line came: {messages.quote(failure.partial)})" if failure.partial else ""
     what = f"no answer within {place.seconds:g} s while {place.doing}{so_far}"
-    return TimedOut(f"{what}; raise the limit, or {ALONE}")
+    limit = "start" if place.starts else "call"
+    return TimedOut(f"{what}; {RAISE} {limit}=SECONDS, or {ALONE}")
 
 
 def _signal_name(number: int) -> str:

@@ -20,39 +20,38 @@ from kvconform.scenario import Scenario
 
 from . import diagnosis, messages
 from .child import Child, Ended, Silence
-from .limits import Limits
+from .limits import Limits, chosen_limits
 from .starter import Starter
-
-DEFAULT_LIMITS = Limits()
 
 
 class ProcessImplementation:
     """A command that speaks the wire, as an implementation.
 
     ``command`` is split like a shell would if it is a string; no shell runs. ``env`` is added to the
-    inherited environment. ``spare`` keeps a second process started and ready, so that a crash costs no
-    start time. The constructor starts the process and raises :class:`StartFailed` when that fails; so does
-    ``run`` when the process cannot be started again, and then there is no sense in going on. Close it, or
-    use it in a ``with`` statement; what is forgotten is killed at exit. Not for use by several threads.
+    inherited environment. ``limits`` are :func:`~kvconform.wire.limits.chosen_limits` unless given.
+    ``spare`` keeps a second process started and ready, so that a crash costs no start time. The
+    constructor starts the process and raises :class:`StartFailed` when that fails; so does ``run`` when the
+    process cannot be started again, and then there is no sense in going on. Close it, or use it in a
+    ``with`` statement; what is forgotten is killed at exit. Not for use by several threads.
     """
 
     def __init__(
         self,
         command: str | Sequence[str],
         *,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits | None = None,
         spare: bool = False,
         env: Mapping[str, str] | None = None,
         name: str | None = None,
     ) -> None:
         self.command = split_command(command)
-        self.limits = limits
+        self.limits = limits or chosen_limits()
         self.name = name or shlex.join(self.command)
         self._exits = 0
         self._late: list[Trouble] = []
         self._closed = False
         environment = {**os.environ, **(env or {})}
-        self._starter = Starter(self.command, environment, name=self.name, limits=limits, spare=spare)
+        self._starter = Starter(self.command, environment, name=self.name, limits=self.limits, spare=spare)
         self._child: Child | None = self._starter.start()
 
     # ------------------------------------------------------------ the implementation protocol
@@ -250,7 +249,7 @@ class PythonChild(ProcessImplementation):
         self,
         spec: str,
         *,
-        limits: Limits = DEFAULT_LIMITS,
+        limits: Limits | None = None,
         spare: bool = False,
         env: Mapping[str, str] | None = None,
     ) -> None:

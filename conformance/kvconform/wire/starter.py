@@ -79,7 +79,9 @@ class Starter:
     def _check_budget(self) -> None:
         if self._troubles > self._limits.restarts:
             what = f"{self._name} was started again {self._limits.restarts} times after trouble"
-            raise StartFailed(f"{what}; put its crashes and timeouts right, or raise the restart budget")
+            raise StartFailed(
+                f"{what}; put its crashes and timeouts right, or raise the budget with --limit restarts=N"
+            )
 
     def _spare_child(self) -> Child | None:
         child, self._spare = self._spare, None
@@ -127,7 +129,9 @@ class Starter:
             return accepted(answer, line)
         except (Silence, messages.BadLine) as failure:
             seconds = self._limits.start
-            place = diagnosis.Place(doing="answering initialize", limits=self._limits, seconds=seconds)
+            place = diagnosis.Place(
+                doing="answering initialize", limits=self._limits, seconds=seconds, starts=True
+            )
             raise diagnosis.trouble_of(child, failure, place) from None
 
 
