@@ -14,16 +14,27 @@ PROC = Path("/proc")
 
 def descendants(pid: int) -> list[int]:
     """Process ids below ``pid``, deepest last; empty where the system does not say."""
-    children: dict[int, list[int]] = {}
-    for child, parent in _from_proc() if (PROC / "self" / "stat").exists() else _from_ps():
-        children.setdefault(parent, []).append(child)
+    family = _families()
     found: list[int] = []
     todo = [pid]
     while todo:
-        below = children.get(todo.pop(0), [])
+        below = family.get(todo.pop(0), [])
         found += below
         todo += below
     return found
+
+
+def children(pid: int) -> list[int]:
+    """Ids of the processes that ``pid`` started itself; empty where the system does not say."""
+    return _families().get(pid, [])
+
+
+def _families() -> dict[int, list[int]]:
+    """Every process's children."""
+    family: dict[int, list[int]] = {}
+    for child, parent in _from_proc() if (PROC / "self" / "stat").exists() else _from_ps():
+        family.setdefault(parent, []).append(child)
+    return family
 
 
 def kill_all(pids: Iterable[int]) -> None:

@@ -19,15 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .errors import BROKEN, USAGE, UserError
-from .processes import descendants, kill_all
+from .processes import children, descendants, kill_all
 from .report.log import Broken, Event, Log, LogFollower, read_log
 from .report.verdict import Verdict, verdict_of
 
 POLL_SECONDS = 0.1
 """How often the log is looked at: as smooth as a progress bar needs."""
 
-INTERRUPT_SECONDS = 5.0
-"""What a run has to end after Ctrl-C, before it is killed."""
+INTERRUPT_SECONDS = 1.0
+"""What a run has to end by itself after Ctrl-C, before it is killed: about what one waits for a prompt. The log
+is written event by event, so nothing is lost either way."""
 
 KEPT_LOGS = 20
 """Logs of earlier runs that are kept: enough to look back at yesterday's."""
@@ -129,10 +130,16 @@ def _pass_on(log: LogFollower, on_event: OnEvent) -> None:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ask pytest to stop, then kill what is left of it and of everything it started."""
+    """Ask pytest and its workers to stop, then kill what is left of them and of everything they started.
+
+    Told alone, pytest would wait for workers that go on with the check they are at.
+    """
     family = descendants(process.pid)
     with suppress(KeyboardInterrupt, subprocess.TimeoutExpired):
         process.send_signal(signal.SIGINT)
+        for pid in children(process.pid):
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGINT)
         process.wait(INTERRUPT_SECONDS)
     kill_all([process.pid, *family])
     process.wait()
