@@ -27,8 +27,8 @@ POLL_SECONDS = 0.1
 """How often the log is looked at: as smooth as a progress bar needs."""
 
 INTERRUPT_SECONDS = 1.0
-"""What a run has to end by itself after Ctrl-C, before it is killed: about what one waits for a prompt. The log
-is written event by event, so nothing is lost either way."""
+"""What a run has to end by itself after Ctrl-C, before it is killed: about what one waits for a prompt.
+The log is written event by event, so nothing is lost either way."""
 
 KEPT_LOGS = 20
 """Logs of earlier runs that are kept: enough to look back at yesterday's."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -236,6 +237,14 @@ def test_recorded_requests_run_against_a_driver_alone(kvconform: Command, tmp_pa
     answers = [json.loads(line) for line in served.stdout.splitlines()]
     assert len(answers) == len(requests)
     assert all("result" in answer for answer in answers)
+
+
+def test_power_says_how_much_it_takes_to_catch_a_fault(kvconform: Command) -> None:
+    options = ("--named-only", "--budget", "quick", "-n", "1")
+    done = kvconform("power", "--fault", "tie-goes-high", *options)
+    assert done.code == 0
+    assert "1 of 1 killed by a requirement that they name" in done.out
+    assert re.search(r"until caught: 1 scenario, \S+ s in the median; 1 scenario, \S+ s at most", done.out)
 
 
 def test_serving_what_cannot_be_imported_is_one_line_and_3(process: Command) -> None:

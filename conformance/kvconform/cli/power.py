@@ -14,7 +14,7 @@ from .output import check_writable, console
 from .run import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from ..power.matrix import Matrix
     from ..power.trial import Trial
@@ -101,8 +101,6 @@ def _print_table(matrix: Matrix) -> None:
 
 
 def _print_summary(matrix: Matrix) -> None:
-    from statistics import median
-
     out = console()
     killed = matrix.of_verdict("killed")
     out.print(
@@ -111,14 +109,22 @@ def _print_summary(matrix: Matrix) -> None:
         f"{len(matrix.of_verdict('survived'))} survived (budget {matrix.budget}, seed {matrix.seed})"
     )
     if killed:
-        seconds, examples = matrix.seconds_to_kill, matrix.examples_to_kill
-        out.print(
-            f"to kill: median {median(examples):g} scenarios and {median(seconds):.2f} s, "
-            f"at most {examples[-1]} scenarios and {seconds[-1]:.1f} s"
-        )
+        out.print(_effort_text(matrix.examples_to_kill, matrix.seconds_to_kill))
     for verdict in ("wrong reason", "survived"):
         for trial in matrix.of_verdict(verdict):
             out.print(f"{verdict}: {trial.label}: {_where(trial)}")
+
+
+def _effort_text(examples: Sequence[int], seconds: Sequence[float]) -> str:
+    """How much it takes to kill a fault; both are sorted."""
+    from statistics import median_low
+
+    from ..report.table import counted
+
+    return (
+        f"until caught: {counted(median_low(examples), 'scenario')}, {median_low(seconds):.2f} s in the median; "
+        f"{counted(examples[-1], 'scenario')}, {seconds[-1]:.2f} s at most"
+    )
 
 
 def _where(trial: Trial) -> str:
