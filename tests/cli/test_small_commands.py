@@ -118,7 +118,7 @@ def test_check_says_that_everything_is_wired(kvconform: Command) -> None:
     done = kvconform("check")
     assert done.code == 0, done.out
     lines = done.out.splitlines()
-    assert [line.split()[0] for line in lines] == ["ok"] * 5
+    assert [line.split()[0] for line in lines] == ["ok"] * 6
     assert "resolve, quantize, cache, container, iterate" in done.out
 
 

@@ -12,7 +12,7 @@ from ..errors import BROKEN
 
 
 def check() -> None:
-    """Check the installation: Python, packages, the reference on a scenario of each kind, the pipe."""
+    """Check the installation: Python, packages, the reference on each kind of scenario, goldens, the pipe."""
     failed = False
     for name, probe in _probes():
         started = time.perf_counter()
@@ -34,6 +34,7 @@ def _probes() -> Iterator[tuple[str, Probe]]:
     yield "packages", _packages
     yield "catalogue", _catalogue
     yield "reference", _reference
+    yield "goldens", _goldens
     yield "pipe", _pipe
 
 
@@ -74,6 +75,17 @@ def _reference() -> str:
     if wrong:
         raise RuntimeError(f"the reference answers {wrong[0]} with {answers[wrong[0]]}")
     return f"answers {', '.join(answers)}"
+
+
+def _goldens() -> str:
+    from ..generate import golden
+    from ..vectors import library
+
+    vectors = library.all_vectors()
+    streams = golden.read_all(golden.streams_folder())
+    if not streams:
+        raise RuntimeError(f"no streams below {golden.streams_folder()}; install kvconform again")
+    return f"{len(vectors)} vectors, {len(streams)} streams, all readable"
 
 
 def _pipe() -> str:

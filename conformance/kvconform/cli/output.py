@@ -43,8 +43,8 @@ def print_verdicts(verdicts: Sequence[Verdict]) -> None:
             fail(" ".join(closing_lines(verdict)))
 
 
-def check_writable(path: Path | None) -> None:
-    """Refuse a report path that cannot be written, before the run and without touching what is there."""
+def check_writable(path: Path | None, *, what: str = "report") -> None:
+    """Refuse a path that cannot be written, before the run and without touching what is there."""
     if path is None:
         return
     existed = path.exists()
@@ -53,7 +53,7 @@ def check_writable(path: Path | None) -> None:
             pass
     except OSError as error:
         raise UserError(
-            f"report {path}: cannot be written: {error.strerror}. Give a path in a writable folder."
+            f"{what} {path}: cannot be written: {error.strerror}. Give a path in a writable folder."
         ) from None
     if not existed:
         path.unlink()

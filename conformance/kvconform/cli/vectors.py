@@ -102,12 +102,15 @@ def _verdict(spec: str, chosen: Sequence[Vector], known: KnownFailures) -> Verdi
 
 
 def _start(spec: str) -> Implementation:
-    """In a process of its own, so that a crash costs one vector and not the run; ours is trusted."""
+    """In a process of its own, so that a crash costs one vector and not the run.
+
+    The reference is trusted, and mlx-lm sees to its own process: it also knows what is to be installed.
+    """
     from ..implementations import registry
     from ..wire.process import ProcessImplementation
 
     factory = registry.resolve_implementation(spec)
-    if spec.startswith(registry.EXEC) or spec.partition("@")[0] == "reference":
+    if spec.startswith(registry.EXEC) or spec.partition("@")[0] in registry.SHIPPED:
         return factory()
     command = [sys.executable, "-m", "kvconform", "serve", spec]
     return ProcessImplementation(command, env={"MLX_DISABLE_COMPILE": "1"}, name=spec)
@@ -153,7 +156,7 @@ def export(
     """Write vectors in one piece, for test code in any language."""
     from ..vectors.export import exported
 
-    check_writable(output)
+    check_writable(output, what="file of vectors")
     dialects = _dialects(dialect or [])
     chosen = _selected(vector, requirement)
     text = exported([v for v in chosen if not dialects or dialects & set(v.dialects)], format=format)

@@ -56,7 +56,7 @@ def record(
 
     check_spec(implementation)
     checks = selected_checks(all_checks(), requirement or ())
-    check_writable(output)
+    check_writable(output, what="file of requests")
     session = start_session(implementation, seed=DEFAULT_SEED if seed is None else seed)
     try:
         asked = session.asked(checks, examples=examples)

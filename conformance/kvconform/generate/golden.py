@@ -135,6 +135,17 @@ def read(path: Path) -> Golden:
     return from_text(text, where=str(path))
 
 
+def read_all(folder: Path) -> dict[str, Golden]:
+    """Every golden below a folder of streams by its key; UserError also for one under another's name."""
+    goldens: dict[str, Golden] = {}
+    for path in sorted(folder.rglob("*.json")):
+        golden = read(path)
+        if path != folder / f"{golden.key}.json":
+            raise _broken(str(path), f"it holds {golden.key}, whose file has that name")
+        goldens[golden.key] = golden
+    return goldens
+
+
 def _broken(where: str, problem: str) -> UserError:
     return UserError(
         f"golden stream {where}: {problem}. Bring back the committed file (git checkout), "

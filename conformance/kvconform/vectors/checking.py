@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from kvconform_reference.dialect import Dialect, name_of
 
 from ..checks import Check, Context
+from ..errors import UserError
 from ..examine import Result, judge_scenario
 from ..guard import Guarded
 from ..implementation import Implementation
@@ -21,7 +22,8 @@ from ..report.verdict import Verdict, verdict_of
 from ..requirements import catalogue
 from ..scenario import as_data
 from ..session import context_of, subject_of
-from .compare import judge_of, same
+from . import recording
+from .compare import differences, judge_of, same
 from .document import Vector
 from .needs import unmet
 
@@ -48,6 +50,8 @@ def check_vectors(
     """The verdict of an implementation on those of the vectors that hold for its dialect."""
     context = context_of(implementation, budget="default")
     chosen = [vector for vector in vectors if holds_in(vector, context.dialect)]
+    for vector in chosen:
+        check_recorded(vector, context.dialect)
     excuses = known or KnownFailures()
     header = Header(
         implementation=subject_of(spec, implementation),
@@ -63,6 +67,24 @@ def check_vectors(
     results = tuple(_results(chosen, implementation, context, excuses))
     footer = Footer(results=len(results), seconds=round(time.monotonic() - started, 3))
     return verdict_of(Log(header=header, results=results, footer=footer))
+
+
+def check_recorded(vector: Vector, dialect: Dialect) -> None:
+    """:class:`UserError` where a vector does not expect what the reference answers in one of its dialects.
+
+    Such a file was edited, and whoever is checked against it would get the blame.
+    """
+    name = name_of(dialect)
+    if name is None:  # holds_in has asked already
+        return
+    context = recording.reference_context(name)
+    answer = reference.factory(name).run(vector.scenario)
+    for found in differences(context, vector.scenario, answer, vector.expected):
+        raise UserError(
+            f"vector file {vector.area}/{vector.id}.json: contradicts the reference in dialect {name}: "
+            f"{found.message}. Bring back the recorded file; where the specification has changed, record it "
+            "(docs/vectors.md)."
+        )
 
 
 def _listed(vector: Vector) -> Listed:

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from pydantic import ValidationError
 
 from ..errors import UserError
+from ..jsondata import first_fault
 from .document import VECTOR, Vector
 
 PACKAGE = Path(__file__).parents[1]
@@ -36,10 +37,9 @@ def read_vector(path: Path) -> Vector:
     try:
         return VECTOR.validate_json(path.read_bytes())
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"]) or "the whole"
         raise UserError(
-            f"vector file {path}: field {place}: {first['msg']}. Correct it (docs/vectors.md)."
+            f"vector file {path}: {first_fault(error)}. Bring back the recorded file, or correct it "
+            "(docs/vectors.md)."
         ) from None
     except OSError as error:
         raise UserError(
@@ -49,7 +49,7 @@ def read_vector(path: Path) -> Vector:
 
 def committed_ids() -> tuple[str, ...]:
     """The ids that exist for good (``goldens/vectors/ids.txt``)."""
-    return tuple(_ids_file().read_text(encoding="utf-8").split())
+    return _ids_in(_ids_file())
 
 
 def commit_id(name: str) -> None:
@@ -60,6 +60,13 @@ def commit_id(name: str) -> None:
 
 def _ids_file() -> Path:
     return goldens_folder() / "vectors" / "ids.txt"
+
+
+def _ids_in(path: Path) -> tuple[str, ...]:
+    try:
+        return tuple(path.read_text(encoding="utf-8").split())
+    except FileNotFoundError:
+        raise UserError(f"vectors: {path} is missing. Install kvconform again, or bring it back.") from None
 
 
 def vector_ids() -> tuple[str, ...]:
@@ -74,5 +81,40 @@ def _paths() -> list[Path]:
 @cache
 def all_vectors() -> Mapping[str, Vector]:
     """Every vector by id, area by area."""
-    vectors = [read_vector(path) for path in _paths()]
-    return MappingProxyType({vector.id: vector for vector in vectors})
+    return MappingProxyType(read_vectors(goldens_folder()))
+
+
+def read_vectors(folder: Path) -> dict[str, Vector]:
+    """The vectors of a folder of goldens by id, area by area; :class:`UserError` unless it holds just those.
+
+    A file under another name than its vector's, an id that was never recorded, and one that has no file: all
+    would go unnoticed where vectors are asked by their ids.
+    """
+    committed = set(_ids_in(folder / "vectors" / "ids.txt"))
+    vectors: dict[str, Vector] = {}
+    for path in sorted((folder / "vectors").rglob("*.json")):
+        vector = read_vector(path)
+        _check_place(path, vector, folder)
+        if vector.id not in committed:
+            raise UserError(
+                f"vector file {path}: {vector.id} was never recorded; ids.txt lacks it. Take it away, "
+                "or give it a source and record it (docs/vectors.md)."
+            )
+        vectors[vector.id] = vector
+    if lost := sorted(committed - set(vectors)):
+        raise UserError(
+            f"vectors: {lost[0]} has no file below {folder / 'vectors'}, nor have {len(lost) - 1} more. "
+            "Ids are permanent: install kvconform again, or bring back the files."
+        )
+    return vectors
+
+
+def _check_place(path: Path, vector: Vector, folder: Path) -> None:
+    place = vector_path(vector, folder=folder)
+    if path == place:
+        return
+    what = "so two files hold it" if place.exists() else "so it would not be found"
+    raise UserError(
+        f"vector file {path}: holds vector {vector.id}, which belongs into {vector.area}/{vector.id}.json, "
+        f"{what}. Rename it, or take it away."
+    )
