@@ -178,6 +178,12 @@ def test_resolve_answers_all_that_can_be_asked_of_a_layer(layer: Any, answer: An
     )
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_question_about_a_layer_that_can_be_built_is_never_refused(dialect: str) -> None:
+    observation = run(ResolveScenario(requested=64, layer=PlainLayer(length=1, key_dim=80)), dialect)
+    assert (observation.group_size, observation.head_dims, observation.compatible) == (None, (80, 64), False)
+
+
 # ---------------------------------------------------------------- quantize
 
 
@@ -562,6 +568,21 @@ def test_trim_and_drop_front_address_layers_of_the_containers_list() -> None:
     assert trimmed.trimmed == (5, 0, 5, 0)
     assert named.trimmed == (11, 7)
     assert seen(named, "caller")[0] == "plain 12"
+
+
+@pytest.mark.requirement("RF-3")
+def test_a_chunked_child_of_a_composite_keeps_its_front() -> None:
+    layers = (CompositeLayer(children=(ChunkedLayer(length=20),)), ChunkedLayer(length=20))
+    _, dropped = steps(*layers, steps=(DropFrontStep(),))
+    assert [view.start_position for view in dropped.objects] == [None, 0, 4]
+
+
+def test_the_free_form_has_a_callers_list_whatever_is_given_and_builds_nothing() -> None:
+    moves = (AppendStep(rows=1, through="caller"), PASS)
+    scenario = ContainerScenario(layers=(PlainLayer(length=12),), form="free", steps=moves)
+    other = {"given": "model", "built": Built(bits=7, group_size=-1)}
+    assert run(scenario.model_copy(update=other)) == run(scenario)
+    assert run(scenario.model_copy(update=other)).list_requests == 0
 
 
 @pytest.mark.requirement("TH-3", "MQ-14")
