@@ -9,7 +9,7 @@ from .. import judges
 from ..checks import Check, Context
 from ..invariants import numeric
 from ..invariants.tensors import row_bytes
-from ..scenario import QuantizeScenario, Scenario
+from ..scenario import QuantizeScenario, Scenario, Tensor
 from ..strategies import declared, tensors
 
 CONSTANTS = (0.0, 1.5, -2.0, 1e-9, -4e-8, 6e-8, 37.5)
@@ -42,13 +42,45 @@ def _edges(context: Context) -> tuple[Scenario, ...]:
     return tuple(QuantizeScenario(tensor=tensor, bits=bits, group_size=size) for tensor, bits in made)
 
 
+UNROUNDED: dict[tuple[str, int], tuple[int, ...]] = {
+    ("bfloat16", 3): (1102, 151, 73),
+    ("bfloat16", 4): (1454,),
+    ("bfloat16", 5): (73, 2),
+    ("bfloat16", 6): (97,),
+    ("bfloat16", 8): (29, 604),
+    ("float16", 4): (2443, 527, 740, 5000),
+    ("float16", 5): (68, 104, 122, 2430),
+    ("float16", 6): (666, 157),
+    ("float16", 8): (2274,),
+}
+"""Seeds of rows that tell on each step that rounds to the row's dtype instead of float32.
+
+Which of a thousand rows those are was searched for: such a step moves a code only where it crosses a tie.
+"""
+
+
+def _unrounded(context: Context) -> tuple[Scenario, ...]:
+    size = min(declared.group_sizes(context))
+    return tuple(
+        QuantizeScenario(tensor=unrounded(dtype, bits, size), bits=bits, group_size=size)
+        for dtype, bits in UNROUNDED
+        if dtype in declared.dtypes(context) and bits in declared.bits(context)
+    )
+
+
+def unrounded(dtype: str, bits: int, size: int) -> Tensor:
+    """The rows of :data:`UNROUNDED` for a dtype and a bit width."""
+    spread = tensors.SHAPES["spread"]
+    return tensors.tensor([spread(seed, size, bits, 1.0) for seed in UNROUNDED[dtype, bits]], dtype)
+
+
 CHECKS = (
     Check(
         requirement="AQ-1",
         name="exact",
         scenarios=tensors.scenarios,
         judge=judges.content(numeric.exact),
-        explicit=lambda context: (*_edges(context), *_constants(context)),
+        explicit=lambda context: (*_edges(context), *_unrounded(context), *_constants(context)),
         weight=1.5,
     ),
     Check(

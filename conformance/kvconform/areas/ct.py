@@ -10,7 +10,20 @@ from hypothesis import strategies as st
 from .. import judges, projections
 from ..checks import Check, Context
 from ..invariants import building, holders, passes
-from ..scenario import AppendStep, Built, Layer, Observe, PassStep, PlainLayer, QuantizedLayer, Scenario
+from ..scenario import (
+    AppendStep,
+    Built,
+    ChunkedLayer,
+    CompositeLayer,
+    Layer,
+    Observe,
+    PassStep,
+    PlainLayer,
+    QuantizedLayer,
+    RecurrentLayer,
+    RotatingLayer,
+    Scenario,
+)
 from ..strategies import containers, declared, iterations, layers, numbers
 
 FOUR, EIGHT = PassStep(bits=4), PassStep(bits=8)
@@ -75,6 +88,23 @@ def _any_sequences(context: Context) -> Any:
     return containers.scenarios(context, lists, _sequences(context, most=3))
 
 
+def _one_of_each(context: Context) -> tuple[Scenario, ...]:
+    """A list of every kind of layer, filled; another of layers that hold nothing."""
+    made: dict[str, tuple[Layer, Layer]] = {
+        "chunked": (ChunkedLayer(length=5), ChunkedLayer()),
+        "rotating": (RotatingLayer(length=5, max_size=4), RotatingLayer()),
+        "quantized": (QuantizedLayer(length=5), QuantizedLayer()),
+        "recurrent": (RecurrentLayer(), RecurrentLayer(filled=False)),
+        "composite": (CompositeLayer(children=(ONE, ONE)), CompositeLayer(children=(EMPTY,))),
+    }
+    kinds = declared.layer_kinds(context, *made)
+    filled, empty = (tuple(made[kind][place] for kind in kinds) for place in (0, 1))
+    lists = ((ONE, *filled, ODD), (EMPTY, *empty, PlainLayer(length=1, trim=1)))
+    return tuple(
+        containers.scenario(context, one, (), form=form) for form in declared.forms(context) for one in lists
+    )
+
+
 def _caller_steps(context: Context) -> Any:
     """Conversions, then rows through the container or through the caller's list."""
     through = st.sampled_from(("container", "caller"))
@@ -121,6 +151,12 @@ def _nothing_to_arm_for(context: Context) -> Any:
     lists = layers.lists(layers.bystanders(context), most=2)
     passing = containers.pass_steps(context, start=st.integers(0, 3))
     return _in_container(context, lists, st.tuples(passing), observe=LOOKS)
+
+
+def _nothing_to_arm_for_examples(context: Context) -> tuple[Scenario, ...]:
+    made: dict[str, Layer] = {"quantized": QuantizedLayer(length=1), "recurrent": RecurrentLayer()}
+    lists = [((made[kind],), (FOUR,)) for kind in declared.layer_kinds(context, *made)]
+    return _steps(context, *lists, observe=LOOKS)
 
 
 def _never_looks(scenario: Any, observation: Any) -> Any:
@@ -322,6 +358,7 @@ CHECKS = (
         name="identity",
         scenarios=_any_sequences,
         judge=judges.invariant(holders.holds_what_it_was_given),
+        explicit=_one_of_each,
     ),
     Check(
         requirement="CT-2",
@@ -352,6 +389,7 @@ CHECKS = (
         name="nothing-to-arm-for",
         scenarios=_nothing_to_arm_for,
         judge=judges.invariant(_never_looks),
+        explicit=_nothing_to_arm_for_examples,
         needs=("feature:accesses", "layer:quantized|layer:recurrent"),
         weight=0.3,
     ),
@@ -431,7 +469,9 @@ CHECKS = (
         requirement="CT-12",
         name="turns",
         scenarios=_asked_for_another_size,
-        judge=judges.same(projections.call_caches, "a new iterator finds another latch"),
+        judge=judges.same(
+            projections.call_caches, "model calls find other caches than the declared latch leaves them"
+        ),
         oracle="reference",
         needs=("kind:iterate", "feature:container"),
         weight=0.5,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from .. import judges
 from ..checks import Check, Context
 from ..invariants import passes, resolving
-from ..scenario import PassStep, PlainLayer, ResolveScenario, Scenario
+from ..scenario import PassStep, PlainLayer, QuantizedLayer, RecurrentLayer, ResolveScenario, Scenario
 from ..strategies import containers, declared, layers, numbers
 from ..strategies import resolving as generated
 
@@ -39,6 +39,20 @@ EXTREME = (
     (10**6, 96, 96),
 )
 """The one row with 0 comes from the table; a resolver of this dialect takes it for 1."""
+WRAPPING = (
+    2**31 - 1,
+    2**31,
+    2**32,
+    2**32 + 32,
+    2**53,
+    2**16 + 32,
+    2**15,
+    -(2**31),
+    -(2**31) - 1,
+    -(2**32) + 128,
+    -(2**53),
+)
+"""What a narrower integer takes for another request, and the ends of what a scenario can hold."""
 ONE = PlainLayer(length=1)
 NEEDS = ("kind:resolve", "feature:resolver")
 
@@ -105,6 +119,12 @@ def _compatible_passes(context: Context) -> Any:
 def _without_dims(context: Context) -> Any:
     others = layers.of_kinds(context, declared.layer_kinds(context, "quantized", "recurrent", "composite"))
     return generated.of_layer(layers.empty() | others)
+
+
+def _without_dims_examples(context: Context) -> tuple[Scenario, ...]:
+    made: dict[str, Any] = {"quantized": QuantizedLayer(length=1), "recurrent": RecurrentLayer(slots=3)}
+    others = [made[kind] for kind in declared.layer_kinds(context, *made)]
+    return tuple(ResolveScenario(requested=64, layer=layer) for layer in (PlainLayer(), *others))
 
 
 CHECKS = (
@@ -193,13 +213,14 @@ CHECKS = (
             st.integers(-(10**6), -1) | st.integers(1000, 10**12)
         ),
         judge=judges.invariant(resolving.extremes),
-        explicit=_rows(*EXTREME),
+        explicit=_rows(*EXTREME, *((requested, 128, 128) for requested in WRAPPING)),
     ),
     Check(
         requirement="GS-10",
         name="no-dims",
         scenarios=_without_dims,
         judge=judges.invariant(resolving.no_result_without_dims),
+        explicit=_without_dims_examples,
     ),
     Check(
         requirement="GS-11",

@@ -32,6 +32,36 @@ def _begins(context: Context, scenario: Any, observation: Any, _expect: Expect) 
     return building.begins_at_nothing(scenario, observation, counts=_counts(context))
 
 
+def _later_turns(context: Context) -> Any:
+    """Two turns of a model that hands out states, on the same container or on the caller's list."""
+    scenarios = iterations.scenarios(
+        context, model=st.builds(ScriptedModel, state=st.just("always")), turn_count=2, most=2
+    )
+    return st.builds(_second_turn_on, scenarios, st.sampled_from(("same", "caller-list")))
+
+
+def _second_turn_on(scenario: Any, cache: str) -> Scenario:
+    first, second = scenario.turns
+    return scenario.model_copy(update={"turns": (first, second.model_copy(update={"cache": cache}))})
+
+
+def _later_turn_examples(context: Context) -> tuple[Scenario, ...]:
+    """The second turn also ends where it began: what its iterator starts with is all there is to see."""
+    last = 0 if declared.has(context, "feature:eager") else 1
+    return tuple(
+        iterations.scenario(
+            (EMPTY,),
+            iterations.turn(1, nexts=1),
+            iterations.turn(1, nexts=last, cache=cache),
+            model=ScriptedModel(state="always"),
+            given=given,
+            built=built,
+        )
+        for given, built in _givens(context)
+        for cache in ("same", "caller-list")
+    )
+
+
 def _one(
     *,
     layer: Any = EMPTY,
@@ -155,6 +185,11 @@ def _boost_and_penalty(context: Context) -> Any:
     )
 
 
+def _boost_and_penalty_example(_context: Context) -> tuple[Scenario, ...]:
+    turn = iterations.turn(3, nexts=2, processor="boost", sampler="argmax", repetition_penalty=1.5)
+    return (iterations.scenario((EMPTY,), turn),)
+
+
 def _penalised_once(context: Context, scenario: Any, observation: Any, _expect: Expect) -> Any:
     told = declared.has(context, "feature:processors")
     return steps.processed_once_each(scenario, observation, told=told)
@@ -192,6 +227,13 @@ def _prompt_array(context: Context) -> Any:
     )
 
 
+def _prompt_array_examples(context: Context) -> tuple[Scenario, ...]:
+    explicit = [{}]
+    explicit += [{"sampler": "argmin"}] * declared.has(context, "feature:samplers")
+    explicit += [{"processor": "boost"}] * declared.has(context, "feature:processors")
+    return tuple(made for one in explicit for made in _one(form="prompt-array", **one)(context))
+
+
 def _general(_context: Context, scenario: Any) -> Scenario:
     turns_ = tuple(turn.model_copy(update={"form": "general"}) for turn in scenario.turns)
     return scenario.model_copy(update={"turns": turns_})
@@ -226,6 +268,15 @@ CHECKS = (
         judge=_begins,
         explicit=lambda context: _one(nexts=0)(context) if declared.has(context, "feature:eager") else (),
         weight=0.3,
+    ),
+    Check(
+        requirement="IT-0",
+        name="later-turn",
+        scenarios=_later_turns,
+        judge=_begins,
+        explicit=_later_turn_examples,
+        needs=("feature:model-state",),
+        weight=0.2,
     ),
     Check(
         requirement="IT-1",
@@ -316,6 +367,7 @@ CHECKS = (
         name="processor",
         scenarios=_boost_and_penalty,
         judge=judges.all_of(judges.invariant(steps.boosted), _penalised_once),
+        explicit=_boost_and_penalty_example,
         needs=("feature:processors|feature:process-only", "feature:penalty"),
         weight=0.5,
     ),
@@ -337,7 +389,7 @@ CHECKS = (
         ),
         oracle="relation",
         companion=_general,
-        explicit=_one(form="prompt-array"),
+        explicit=_prompt_array_examples,
         weight=0.5,
     ),
     Check(

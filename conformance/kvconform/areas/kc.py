@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import cycle, product
 from typing import Any
 
 from hypothesis import strategies as st
@@ -25,6 +26,7 @@ from ..scenario import (
     Trim,
 )
 from ..strategies import caches, declared, layers, numbers
+from .shared import WAYS_TO_GROW
 
 SMALL_DIMS: dict[str, Any] = {"key_dim": 2, "value_dim": 3}
 """Bytes of plain rows need no group size: tiny head dims keep scenarios that look at them small."""
@@ -83,6 +85,24 @@ def _plain_content(context: Context) -> Any:
         st.sampled_from(declared.dtypes(context)),
     )
     return caches.scenarios(layer, _writes_and_trims(most=3), observe=caches.CONTENT)
+
+
+def _plain_content_examples(context: Context) -> tuple[Scenario, ...]:
+    """Rows in the place of others that were trimmed; growth as in QC-3, in each dtype."""
+    dtypes = declared.dtypes(context)
+    every = tuple(product(WAYS_TO_GROW, dtypes))
+    chosen = zip(WAYS_TO_GROW, cycle(dtypes), strict=False) if context.budget == "quick" else every
+    grown = (
+        caches.scenario(
+            PlainLayer.model_validate({"length": length, "dtype": dtype, **SMALL_DIMS}),
+            Append(rows=more),
+            observe=caches.CONTENT,
+        )
+        for (length, more), dtype in chosen
+    )
+    written = PlainLayer(length=3, **SMALL_DIMS)
+    trimmed = caches.scenario(written, Trim(rows=2), Append(rows=1, salt=1), observe=caches.CONTENT)
+    return (trimmed, *grown)
 
 
 def _plain_bytes(context: Context) -> Any:
@@ -234,6 +254,7 @@ CHECKS = (
         name="content",
         scenarios=_plain_content,
         judge=_written(),
+        explicit=_plain_content_examples,
         weight=0.4,
     ),
     Check(

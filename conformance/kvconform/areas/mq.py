@@ -15,6 +15,7 @@ CHECKS = (
         name="bits-after-trigger",
         scenarios=made.bad_bits_below,
         judge=judges.invariant(passes.bits_unchecked_below_the_line),
+        explicit=made.bad_bits_below_example,
         dialects={"bad_options": ("per-call",), "threshold": ("at-least", "above")},
     ),
     Check(
@@ -58,12 +59,14 @@ CHECKS = (
         name="below",
         scenarios=made.below,
         judge=judges.invariant(passes.idle_below_the_line),
+        explicit=made.below_examples,
     ),
     Check(
         requirement="MQ-3",
         name="untouched",
         scenarios=made.with_keepers,
         judge=judges.declared(passes.kept_layers_untouched),
+        explicit=made.keeper_examples,
     ),
     Check(
         requirement="MQ-3",
@@ -80,6 +83,7 @@ CHECKS = (
         name="order",
         scenarios=made.distinct,
         judge=judges.invariant(passes.same_number_and_order),
+        explicit=made.distinct_examples,
     ),
     Check(
         requirement="MQ-5",
@@ -93,6 +97,7 @@ CHECKS = (
         name="bits",
         scenarios=made.changing_bits,
         judge=judges.invariant(passes.converted_bits),
+        explicit=made.other_bits_than_built,
     ),
     Check(
         requirement="MQ-5",
@@ -107,6 +112,7 @@ CHECKS = (
         name="content",
         scenarios=made.small_content,
         judge=judges.content(made.converted_content),
+        explicit=made.content_examples,
         weight=0.4,
     ),
     Check(
@@ -131,6 +137,7 @@ CHECKS = (
         name="sources",
         scenarios=made.then_more,
         judge=judges.invariant(passes.sources_unchanged),
+        explicit=made.then_more_examples,
         weight=0.5,
     ),
     Check(
@@ -139,9 +146,7 @@ CHECKS = (
         scenarios=made.far_from_line,
         judge=judges.same(projections.outcomes, "another scope"),
         oracle="reference",
-        explicit=lambda context: made.passing(
-            context, (made.TWELVE, made.THREE), (made.THREE, made.TWELVE), (made.THREE,) * 4
-        ),
+        explicit=made.scope_examples,
         dialects={"threshold": ("at-least", "above")},
     ),
     Check(

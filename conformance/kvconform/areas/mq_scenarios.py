@@ -48,6 +48,10 @@ def bad_bits_below(context: Context) -> Any:
     )
 
 
+def bad_bits_below_example(context: Context) -> tuple[Scenario, ...]:
+    return (containers.scenario(context, (ONE,), (PassStep(bits=7, start=10),)),)
+
+
 def disarmed(context: Context) -> Any:
     again = containers.pass_steps(context, bits=numbers.bad_bits(context) | numbers.good_bits(context))
     steps = st.tuples(containers.pass_steps(context, group_size=st.just(64)), again)
@@ -102,6 +106,12 @@ def below(context: Context) -> Any:
     return containers.one_pass(context, lists, start=st.sampled_from((18, 19, 256, 10**6)))
 
 
+def below_examples(context: Context) -> tuple[Scenario, ...]:
+    """Two layers below the line whose rows together are over it, and a line that is far away."""
+    six = PlainLayer(length=6)
+    return (*passing(context, (six, six)), *passing(context, (six,), start=10**6))
+
+
 # ---------------------------------------------------------------- what stays, what changes
 
 
@@ -120,6 +130,14 @@ def keepers(context: Context) -> Any:
 def with_keepers(context: Context, **fields: Any) -> Any:
     lists = layers.with_one(keepers(context), layers.plain(layers.FILLED), most=4)
     return containers.one_pass(context, lists, **fields)
+
+
+def keeper_examples(context: Context) -> tuple[Scenario, ...]:
+    """Windows before and after they are full beside a layer that is converted."""
+    if "rotating" not in declared.quiet_kinds(context):
+        return ()
+    windows = (RotatingLayer(length=12), RotatingLayer(length=12, max_size=4))
+    return passing(context, *((window, TWELVE) for window in windows))
 
 
 def kept_content(context: Context) -> Any:
@@ -155,6 +173,15 @@ def distinct(context: Context) -> Any:
     return containers.one_pass(context, lists, group_size=st.just(64))
 
 
+def distinct_examples(context: Context) -> tuple[Scenario, ...]:
+    """Layers of other offsets; where there are such, bystanders before and between them."""
+    plain = tuple(PlainLayer(length=length) for length in (12, 3, 11, 1))
+    bystander = {"quantized": QuantizedLayer(length=2), "recurrent": RecurrentLayer()}
+    kinds = [bystander[kind] for kind in declared.quiet_kinds(context) if kind in bystander]
+    mixed = [(kind, plain[0], kind, plain[1]) for kind in kinds]
+    return passing(context, plain, *mixed, start=0)
+
+
 def any_convertible(context: Context) -> Any:
     layer = layers.plain(layers.FILLED, numbers.compatible_dims(smallest=64))
     lists, starts = layers.lists(layer, most=3), st.integers(0, 5)
@@ -176,14 +203,21 @@ def changing_bits(context: Context) -> Any:
     return containers.scenarios(context, layers.lists(layers.plain(layers.SMALL), most=2), steps)
 
 
+def other_bits_than_built(context: Context) -> tuple[Scenario, ...]:
+    """A call with other bits than the container was built with."""
+    return (containers.scenario(context, (ONE,), (PassStep(bits=8),)),)
+
+
 def any_requests(context: Context) -> Any:
     lists = layers.lists(layers.plain(layers.FILLED, numbers.compatible_dims()), most=2)
     return containers.one_pass(context, lists, group_size=numbers.asked_of_a_pass())
 
 
 def requests(context: Context) -> tuple[Scenario, ...]:
-    wide = PlainLayer(length=1, key_dim=96, value_dim=96)
-    asked = ((wide, 64), (PlainLayer(length=1), 48), (PlainLayer(length=1, key_dim=128, value_dim=128), 96))
+    """Sizes between the supported ones; where requests are resolved also one beyond 32 bits."""
+    wide = PlainLayer(length=1, key_dim=128, value_dim=128)
+    asked = [(PlainLayer(length=1, key_dim=96, value_dim=96), 64), (PlainLayer(length=1), 48), (wide, 96)]
+    asked += [(wide, 2**31), (wide, 2**32)] * (context.dialect.resolver != "exact")
     return tuple(
         containers.scenario(context, (layer,), (PassStep(bits=4, group_size=size),)) for layer, size in asked
     )
@@ -195,6 +229,14 @@ def small_content(context: Context) -> Any:
     append = st.builds(AppendStep, rows=st.integers(1, 3), salt=st.integers(0, 3))
     steps = st.tuples(passing) | st.tuples(append, passing)
     return containers.scenarios(context, layers.lists(plain, most=2), steps, observe=containers.CONTENT)
+
+
+def content_examples(context: Context) -> tuple[Scenario, ...]:
+    """Several rows, and where there can be, several heads: each has its own scale."""
+    heads = 2 if declared.has(context, "feature:head-counts") else 1
+    layer = PlainLayer(length=2, key_dim=32, value_dim=64, heads=heads)
+    step = PassStep(bits=4, group_size=32)
+    return (containers.scenario(context, (layer,), (step,), observe=containers.CONTENT),)
 
 
 def converted_content(scenario: Any, observation: Any, accepts: ledger.RowJudge) -> Any:
@@ -227,7 +269,24 @@ def then_more(context: Context) -> Any:
     return containers.scenarios(context, lists, steps, observe=containers.CONTENT)
 
 
+def then_more_examples(context: Context) -> tuple[Scenario, ...]:
+    layer = PlainLayer(length=2, key_dim=32, value_dim=32)
+    steps = (PassStep(bits=4, group_size=32), AppendStep(rows=1, salt=1))
+    return (containers.scenario(context, (layer,), steps, observe=containers.CONTENT),)
+
+
 # ---------------------------------------------------------------- dialect
+
+
+def scope_examples(context: Context) -> tuple[Scenario, ...]:
+    """The first over the line, the last, none of four; in every form."""
+    lists = ((TWELVE, THREE), (THREE, TWELVE), (THREE,) * 4)
+    step = PassStep(bits=4, start=10)
+    return tuple(
+        containers.scenario(context, one, (step,), form=form)
+        for form in declared.forms(context)
+        for one in lists
+    )
 
 
 def far_from_line(context: Context) -> Any:
@@ -253,7 +312,12 @@ def with_empty_examples(context: Context) -> tuple[Scenario, ...]:
     lists = ((TWELVE, PlainLayer()), (PlainLayer(), TWELVE))
     passing, append = PassStep(bits=4, start=10), AppendStep(rows=12)
     steps = ((passing,), (passing, append), (passing, append, passing))
-    return tuple(containers.scenario(context, one, chosen) for one in lists for chosen in steps)
+    return tuple(
+        containers.scenario(context, one, chosen, form=form)
+        for form in declared.forms(context)
+        for one in lists
+        for chosen in steps
+    )
 
 
 def with_odd(context: Context) -> Any:

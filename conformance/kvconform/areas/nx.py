@@ -26,6 +26,15 @@ def _limits(_context: Context) -> tuple[Scenario, ...]:
     return tuple(iterations.scenario(EMPTY, iterations.turn(1, nexts=n, max_tokens=m)) for m, n in asked)
 
 
+def _several(_context: Context) -> tuple[Scenario, ...]:
+    """More tokens than a first and a last one."""
+    return (iterations.scenario(EMPTY, iterations.turn(1, nexts=5)),)
+
+
+def _two_turns(_context: Context) -> tuple[Scenario, ...]:
+    return (iterations.scenario(EMPTY, iterations.turn(1, nexts=2), iterations.turn(1, nexts=1)),)
+
+
 def _negative(context: Context) -> Any:
     return iterations.scenarios(context, limits=st.integers(-9, -1), most=3)
 
@@ -75,20 +84,21 @@ CHECKS = (
         name="lookahead",
         scenarios=_limited,
         judge=judges.invariant(tokens.tokens_fed_back),
-        explicit=_limits,
+        explicit=lambda context: (*_limits(context), *_several(context)),
     ),
     Check(
         requirement="NX-3",
         name="offsets",
         scenarios=iterations.scenarios,
         judge=judges.invariant(tokens.final_offsets),
+        explicit=shared.crossing_examples,
     ),
     Check(
         requirement="NX-3",
         name="samples",
         scenarios=_limited,
         judge=_counted,
-        explicit=_limits,
+        explicit=lambda context: (*_limits(context), *_two_turns(context)),
         weight=0.5,
     ),
     Check(

@@ -36,6 +36,31 @@ def _with_processor(context: Context) -> Any:
     return _plain(context, model=models, processor="boost")
 
 
+def _prompted(_context: Context) -> tuple[Scenario, ...]:
+    """A prompt of several chunks, on an empty cache and on a warm one."""
+    turn = iterations.turn(3, nexts=1, prefill_step=2, processor="boost")
+    return tuple(iterations.scenario((PlainLayer(length=length),), turn) for length in (0, 3))
+
+
+def _windows(_context: Context) -> tuple[Scenario, ...]:
+    """Prompts shorter than the window, and longer."""
+    return tuple(
+        iterations.scenario(EMPTY, iterations.turn(length, nexts=1, prefill_step=window))
+        for length, window in ((1, 512), (3, 2))
+    )
+
+
+def _later_prefill(context: Context) -> tuple[Scenario, ...]:
+    """A prefill of several chunks when a turn before has left a state."""
+    state = "always" if declared.has(context, "feature:model-state") else "none"
+    turn = iterations.turn(3, nexts=1, prefill_step=1)
+    return (iterations.scenario(EMPTY, turn, turn, model=ScriptedModel(state=state)),)
+
+
+def _empty_prompt_processed(_context: Context) -> tuple[Scenario, ...]:
+    return (iterations.scenario(EMPTY, iterations.turn(0, nexts=1, processor="boost")),)
+
+
 def _with_state(context: Context) -> Any:
     models = st.builds(ScriptedModel, state=st.sampled_from(("always", "alternate")))
     return _plain(context, model=models)
@@ -109,6 +134,16 @@ def _cuts(_context: Context) -> tuple[Scenario, ...]:
     return tuple(iterations.scenario(EMPTY, iterations.turn(p, nexts=1, prefill_step=w)) for p, w in pairs)
 
 
+def _long_prompts(_context: Context) -> tuple[Scenario, ...]:
+    """Prompts that go through at once, in two chunks, in many, and in two turns."""
+    pairs = ((12, 512), (12, 8), (23, 4))
+    later = iterations.scenario(EMPTY, *[iterations.turn(3, nexts=2, seed=seed) for seed in (0, 1)])
+    return (
+        *(iterations.scenario(EMPTY, iterations.turn(p, nexts=1, prefill_step=w)) for p, w in pairs),
+        later,
+    )
+
+
 def _bad_windows(_context: Context) -> tuple[Scenario, ...]:
     return tuple(iterations.scenario(EMPTY, iterations.turn(2, nexts=1, prefill_step=w)) for w in (-1, 0))
 
@@ -150,6 +185,7 @@ CHECKS = (
         name="prompt",
         scenarios=_with_processor,
         judge=judges.invariant(prefills.prompt_once_first),
+        explicit=_prompted,
         weight=0.5,
     ),
     Check(
@@ -157,6 +193,7 @@ CHECKS = (
         name="window",
         scenarios=_plain,
         judge=judges.invariant(prefills.prepare_called_with_window),
+        explicit=_windows,
         dialects=MODELS_PREPARE,
         weight=0.5,
     ),
@@ -165,6 +202,7 @@ CHECKS = (
         name="state",
         scenarios=_second_turn_with_state,
         judge=judges.invariant(prefills.prepare_gets_no_state),
+        explicit=_later_prefill,
         dialects=MODELS_PREPARE,
         weight=0.5,
     ),
@@ -173,14 +211,16 @@ CHECKS = (
         name="caches",
         scenarios=_plain,
         judge=judges.invariant(prefills.prefill_offsets_add_up),
+        explicit=_windows,
         dialects=MODELS_PREPARE,
         weight=0.5,
     ),
     Check(
         requirement="PR-3",
         name="one-step",
-        scenarios=_plain,
+        scenarios=lambda context: _plain(context) | _plain(context, turn_count=2),
         judge=judges.declared(prefills.one_step_over_remaining),
+        explicit=_long_prompts,
     ),
     Check(
         requirement="PR-4",
@@ -215,6 +255,7 @@ CHECKS = (
         name="prompt-first",
         scenarios=_empty_with_processor,
         judge=judges.invariant(prefills.prompt_before_empty_remainder),
+        explicit=_empty_prompt_processed,
         needs=("feature:processors",),
         weight=0.2,
     ),

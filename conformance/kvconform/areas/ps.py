@@ -22,6 +22,15 @@ def _forced(context: Context) -> Any:
     return shared.processing(context, sampler=sampler)
 
 
+def _forced_example(context: Context) -> tuple[Scenario, ...]:
+    sampler = "argmax" if declared.has(context, "feature:samplers") else "parameters"
+    return (iterations.scenario(EMPTY, iterations.turn(2, nexts=4, processor="boost", sampler=sampler)),)
+
+
+def _plain_turn(_context: Context) -> tuple[Scenario, ...]:
+    return (iterations.scenario(EMPTY, iterations.turn(2, nexts=4)),)
+
+
 def _ties(context: Context) -> Any:
     """Every call ties between two neighbours, sometimes around the end of the vocabulary."""
     models = st.builds(
@@ -81,6 +90,38 @@ def _penalty_examples(context: Context) -> tuple[Scenario, ...]:
     )
 
 
+def _penalised_turns(context: Context) -> Any:
+    """A second turn, whose processor must know its own prompt alone: the context would hold both."""
+    turn = st.builds(
+        lambda length, seed, nexts: iterations.turn(length, seed=seed, nexts=nexts, repetition_penalty=4.0),
+        st.integers(1, 3),
+        st.integers(0, 5),
+        st.integers(1, 4),
+    )
+    models = st.builds(ScriptedModel, seed=st.integers(0, 20), vocab=st.sampled_from((7, 16, 5)))
+    return st.builds(
+        lambda one, two, cache, model: iterations.scenario(
+            EMPTY, one, two.model_copy(update={"cache": cache}), model=model
+        ),
+        turn,
+        turn,
+        st.sampled_from(("same", "caller-list")),
+        models,
+    )
+
+
+def _penalised_turn_examples(_context: Context) -> tuple[Scenario, ...]:
+    """Seeds with which tokens of the first turn are the likeliest ones of the second."""
+    one, two = (iterations.turn(1, seed=seed, nexts=4, repetition_penalty=4.0) for seed in (0, 1))
+    return tuple(
+        iterations.scenario(
+            EMPTY, one, two.model_copy(update={"cache": cache}), model=ScriptedModel(vocab=7, seed=seed)
+        )
+        for cache in ("same", "caller-list")
+        for seed in (1, 2)
+    )
+
+
 def _unpenalised(context: Context) -> Any:
     return iterations.scenarios(context, most=2)
 
@@ -95,12 +136,14 @@ CHECKS = (
         name="forced",
         scenarios=_forced,
         judge=judges.invariant(steps.boosted),
+        explicit=_forced_example,
     ),
     Check(
         requirement="PS-1",
         name="each",
         scenarios=shared.processing,
         judge=shared.told_once_each,
+        explicit=_forced_example,
         weight=0.5,
     ),
     Check(
@@ -120,9 +163,19 @@ CHECKS = (
     ),
     Check(
         requirement="PS-3",
+        name="later-turn",
+        scenarios=_penalised_turns,
+        judge=judges.same(projections.sampled, "a later turn is penalised otherwise"),
+        oracle="reference",
+        explicit=_penalised_turn_examples,
+        weight=0.3,
+    ),
+    Check(
+        requirement="PS-3",
         name="none",
         scenarios=_unpenalised,
         judge=judges.invariant(steps.no_processing),
+        explicit=_plain_turn,
         needs=("feature:processors|feature:process-only",),
         weight=0.2,
     ),
@@ -131,6 +184,7 @@ CHECKS = (
         name="argmax",
         scenarios=_own_sampler,
         judge=judges.invariant(steps.sampled_as_argmax),
+        explicit=_plain_turn,
         weight=0.5,
     ),
 )

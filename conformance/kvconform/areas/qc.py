@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from ..scenario import (
     Operation,
     PlainLayer,
     QuantizedLayer,
+    QuantizeScenario,
     SaveLoad,
     Scenario,
     Select,
@@ -26,6 +29,7 @@ from ..scenario import (
     Trim,
 )
 from ..strategies import caches, declared, numbers, tensors
+from .shared import WAYS_TO_GROW
 
 SMALL = partial(caches.quantized, largest=64)
 """Small head dims, for scenarios that look at bytes."""
@@ -116,29 +120,72 @@ def _every_width(context: Context) -> tuple[Scenario, ...]:
 
 
 def _grown_content(context: Context) -> Any:
-    """Rows on both sides of a growth boundary, with the smallest head dim."""
-    size = _smallest(context)
-    layer = st.builds(
-        lambda bits, length: QuantizedLayer(
-            length=length, group_size=size, bits=bits, key_dim=size, value_dim=size
+    """Rows on both sides of a growth boundary, with small head dims."""
+    return st.builds(
+        lambda case, bits, length, more: caches.scenario(
+            _growing(context, case, bits, length), Append(rows=more), observe=caches.CONTENT
         ),
-        caches.even_bits(context),
-        st.sampled_from((255, 256, 250)),
+        st.sampled_from(_growth_cases(context)),
+        st.sampled_from(declared.bits(context)),
+        st.sampled_from((255, 256, 250, 511)),
+        st.integers(1, 7),
     )
-    return caches.scenarios(
-        layer, st.tuples(st.builds(Append, rows=st.integers(1, 7))), observe=caches.CONTENT
-    )
+
+
+def _growth_cases(context: Context) -> tuple[dict[str, Any], ...]:
+    """What a growth may depend on beside bits and lengths: head dims that differ, and each dtype."""
+    size = _smallest(context)
+    dims: tuple[dict[str, Any], ...] = ({}, {"value_dim": 2 * size}, {"key_dim": 2 * size})
+    return (*dims, *({"dtype": dtype} for dtype in declared.dtypes(context)[1:]))
+
+
+def _growing(context: Context, case: Mapping[str, Any], bits: int, length: int) -> QuantizedLayer:
+    """The smallest layer of a case: bytes of hundreds of rows are slow."""
+    size = _smallest(context)
+    small = QuantizedLayer(length=length, group_size=size, bits=bits, key_dim=size, value_dim=size)
+    return small.model_copy(update=case)
 
 
 def _boundary(context: Context) -> tuple[Scenario, ...]:
-    """The buffer grows: under an append that crosses the boundary, and by one row when it is full."""
-    size = _smallest(context)
-    layer = QuantizedLayer(length=255, group_size=size, bits=4, key_dim=size, value_dim=size)
-    widths = declared.bits(context)[: 1 if context.budget == "quick" else None]  # bytes of 257 rows are slow
-    full = [layer.model_copy(update={"length": 256, "bits": bits}) for bits in widths]
-    return (
-        caches.scenario(layer, Append(rows=2), observe=caches.CONTENT),
-        *(caches.scenario(one, Append(rows=1), observe=caches.CONTENT) for one in full),
+    """The buffer grows: from a length that is no multiple of its step, when it is full, and once more.
+
+    Each bit width grows in each way. The quick budget asks each width for all of it in one scenario, with the
+    next case each time; the others grow each width in every case and in every way alone.
+    """
+    return _all_ways(context) if context.budget == "quick" else _each_way(context)
+
+
+def _all_ways(context: Context) -> tuple[Scenario, ...]:
+    """From 250 rows to 260, to a full buffer of 512, and one row beyond."""
+    rows = (Append(rows=10), Append(rows=252), Append(rows=1))
+    return tuple(
+        caches.scenario(_growing(context, case, bits, 250), *rows, observe=caches.CONTENT)
+        for bits, case in zip(declared.bits(context), cycle(_growth_cases(context)), strict=False)
+    )
+
+
+def _each_way(context: Context) -> tuple[Scenario, ...]:
+    return tuple(
+        caches.scenario(_growing(context, case, bits, length), Append(rows=more), observe=caches.CONTENT)
+        for bits in declared.bits(context)
+        for number, case in enumerate(_growth_cases(context))
+        for length, more in (WAYS_TO_GROW if number == 0 else (WAYS_TO_GROW[0], WAYS_TO_GROW[-1]))
+    )
+
+
+def _converted_boundary(context: Context) -> tuple[Scenario, ...]:
+    """The first growth after a conversion, at each bit width, and the second at one of them."""
+    size, widths = _smallest(context), declared.bits(context)
+    chosen = widths[:1] if context.budget == "quick" else widths
+    cases = [(bits, 250, 10) for bits in chosen] + [(widths[-1], 512, 1)] * (context.budget != "quick")
+    return tuple(
+        caches.scenario(
+            PlainLayer(length=length, key_dim=size, value_dim=size),
+            Convert(bits=bits, group_size=size),
+            Append(rows=more),
+            observe=caches.CONTENT,
+        )
+        for bits, length, more in cases
     )
 
 
@@ -155,6 +202,11 @@ def _overwritten(context: Context) -> Any:
     trim = st.builds(Trim, rows=st.integers(1, 6))
     operations = st.tuples(trim, caches.appends) | st.tuples(caches.appends, trim, caches.appends)
     return caches.scenarios(SMALL(context), operations, observe=caches.CONTENT)
+
+
+def _overwritten_example(_context: Context) -> tuple[Scenario, ...]:
+    layer = QuantizedLayer(length=3)
+    return (caches.scenario(layer, Trim(rows=2), Append(rows=1, salt=1), observe=caches.CONTENT),)
 
 
 def _exported(context: Context) -> Any:
@@ -215,6 +267,22 @@ def _packed(context: Context) -> Any:
     )
 
 
+def _packed_examples(context: Context) -> tuple[Scenario, ...]:
+    """Every bit width, also those whose codes straddle words."""
+    plain, size = PlainLayer(length=1, key_dim=96, value_dim=32), _smallest(context)
+    return tuple(
+        caches.scenario(plain, Convert(bits=bits, group_size=size), observe=caches.CONTENT)
+        for bits in declared.bits(context)
+        if plain.key_dim % size == 0 == plain.value_dim % size
+    )
+
+
+def _packed_rows(context: Context) -> tuple[Scenario, ...]:
+    size = _smallest(context)
+    row = tensors.tensor([[0.0] * size], "float32")
+    return tuple(QuantizeScenario(tensor=row, bits=bits, group_size=size) for bits in declared.bits(context))
+
+
 def _packed_sides(scenario: Any, observation: Any) -> Any:
     """QC-6 only where something is packed."""
     packed = [
@@ -242,6 +310,19 @@ def _uneven(context: Context) -> Any:
         caches.even_bits(context),
     )
     return caches.scenarios(layer, st.lists(caches.appends, max_size=1), observe=caches.CONTENT)
+
+
+def _uneven_example(context: Context) -> tuple[Scenario, ...]:
+    """Two heads where there can be, the dims either way round."""
+    heads, size = (2 if declared.has(context, "feature:head-counts") else 1), _smallest(context)
+    return tuple(
+        caches.scenario(
+            QuantizedLayer(length=1, group_size=size, key_dim=key, value_dim=value, heads=heads),
+            Append(rows=1),
+            observe=caches.CONTENT,
+        )
+        for key, value in ((size, 2 * size), (2 * size, size))
+    )
 
 
 def _accounted(context: Context) -> Any:
@@ -279,7 +360,10 @@ CHECKS = (
         scenarios=_read,
         judge=judges.invariant(storage.reader_gets_offset_rows),
         explicit=_examples(
-            caches.scenario(NEVER, observe=caches.CONTENT), caches.scenario(ONE_ROW, observe=caches.CONTENT)
+            caches.scenario(NEVER, observe=caches.CONTENT),
+            caches.scenario(ONE_ROW, observe=caches.CONTENT),
+            caches.scenario(QuantizedLayer(length=2), Trim(rows=1), observe=caches.CONTENT),
+            caches.scenario(QuantizedLayer(length=1, value_dim=128), observe=caches.CONTENT),
         ),
         weight=0.5,
     ),
@@ -327,6 +411,14 @@ CHECKS = (
         weight=0.1,
     ),
     Check(
+        requirement="QC-3",
+        name="converted-content",
+        scenarios=None,
+        explicit=_converted_boundary,
+        judge=judges.content(contents.cache_content),
+        needs=("feature:convert",),
+    ),
+    Check(
         requirement="QC-4",
         name="trim",
         scenarios=_trimmed,
@@ -342,6 +434,7 @@ CHECKS = (
         name="overwrite",
         scenarios=_overwritten,
         judge=judges.content(contents.cache_content),
+        explicit=_overwritten_example,
         weight=0.4,
     ),
     Check(
@@ -361,6 +454,7 @@ CHECKS = (
         name="cache",
         scenarios=_packed,
         judge=judges.invariant(_packed_sides),
+        explicit=_packed_examples,
         needs=("kind:cache", "feature:convert"),
         weight=0.5,
     ),
@@ -369,6 +463,7 @@ CHECKS = (
         name="rows",
         scenarios=lambda context: tensors.scenarios(context, most=1),
         judge=judges.invariant(numeric.shapes),
+        explicit=_packed_rows,
         needs=("kind:quantize",),
         weight=0.3,
     ),
@@ -377,6 +472,7 @@ CHECKS = (
         name="uneven",
         scenarios=_uneven,
         judge=judges.all_of(judges.invariant(storage.nothing_raises), judges.content(contents.cache_content)),
+        explicit=_uneven_example,
         weight=0.4,
     ),
     Check(
@@ -384,7 +480,10 @@ CHECKS = (
         name="bytes",
         scenarios=_accounted,
         judge=judges.invariant(storage.bytes_fit),
-        explicit=_examples(caches.scenario(QuantizedLayer(length=5, bits=8), observe=caches.ACCOUNTING)),
+        explicit=_examples(
+            caches.scenario(QuantizedLayer(length=5, bits=8), observe=caches.ACCOUNTING),
+            caches.scenario(QuantizedLayer(length=500), Append(rows=20), observe=caches.ACCOUNTING),
+        ),
     ),
     Check(
         requirement="QC-9",

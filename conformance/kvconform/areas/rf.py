@@ -69,7 +69,9 @@ def _trimmed_later(context: Context) -> Any:
 
 
 def _trim_example(context: Context) -> tuple[Scenario, ...]:
-    return (containers.scenario(context, (PlainLayer(length=2),), (PassStep(bits=4), TrimStep(rows=1))),)
+    """One layer, and two."""
+    layer, steps = PlainLayer(length=2), (PassStep(bits=4), TrimStep(rows=1))
+    return tuple(containers.scenario(context, (layer,) * count, steps) for count in (1, 2))
 
 
 CHECKS = (

@@ -12,6 +12,8 @@ from ..scenario import PlainLayer, Scenario
 from ..strategies import declared, iterations, layers
 
 EMPTY = (PlainLayer(),)
+WAYS_TO_GROW = ((250, 10), (255, 2), (256, 1), (512, 1))
+"""Lengths with the rows appended to them: unaligned, crossing by two, full, full again (QC-3, KC-1)."""
 
 
 def processing(context: Context, **options: Any) -> Any:

@@ -67,6 +67,13 @@ def _state_examples(_context: Context) -> tuple[Scenario, ...]:
     )
 
 
+def _several_tokens(_context: Context) -> tuple[Scenario, ...]:
+    """A step over several tokens, without bits and with bits that are far from their start."""
+    return tuple(
+        iterations.scenario(EMPTY, iterations.turn(3, nexts=1, bits=bits, start=100)) for bits in (None, 4)
+    )
+
+
 def _followed(statement: Any) -> Any:
     def judge(scenario: Any, observation: Any) -> Any:
         return statement(scenario, observation) if Script.can_follow(scenario) else ()
@@ -119,7 +126,7 @@ CHECKS = (
         scenarios=shared.crossing,
         judge=judges.same(projections.call_caches, "calls see other caches"),
         oracle="reference",
-        explicit=shared.crossing_examples,
+        explicit=lambda context: (*shared.crossing_examples(context), *_warm_example(context)),
     ),
     Check(
         requirement="ST-3",
@@ -141,6 +148,7 @@ CHECKS = (
         name="state",
         scenarios=_kept_state,
         judge=_followed(steps.state_handed_on),
+        explicit=_state_examples,
         needs=("feature:model-state",),
         weight=0.5,
     ),
@@ -156,6 +164,7 @@ CHECKS = (
         name="last-row",
         scenarios=iterations.scenarios,
         judge=_followed(partial(steps.sampled_as_argmax, lengths="several")),
+        explicit=_several_tokens,
     ),
     Check(
         requirement="ST-6",

@@ -25,7 +25,9 @@ def catalogued() -> Mapping[str, Fault]:
         containers,
         declared,
         iterating,
+        narrow_caches,
         narrow_layers,
+        narrow_numbers,
         narrow_turns,
         numbers,
         passes,
@@ -42,6 +44,8 @@ def catalogued() -> Mapping[str, Fault]:
         declared,
         narrow_layers,
         narrow_turns,
+        narrow_caches,
+        narrow_numbers,
     )
     listed = [fault for module in modules for fault in module.FAULTS]
     named = {fault.name: fault for fault in listed}

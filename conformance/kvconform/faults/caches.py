@@ -48,7 +48,8 @@ def keeps_last_scales(original: Any, cache: Any, block: Any) -> Any:
     return _Sticky(rows, before, index)
 
 
-def _growth_loses_a_row(original: Any, cache: Any, block: Any) -> Any:
+def growth_loses_a_row(original: Any, cache: Any, block: Any) -> Any:
+    """A write that makes the buffer grow and drops the last row before the boundary."""
     capacity = cache.capacity
     got = original(cache, block)
     if 0 < capacity < cache.capacity:
@@ -212,7 +213,7 @@ QUANTIZED = (
         does="When the buffer grows the last row before the boundary is lost.",
         breaks=("QC-3",),
         seen="hazard of QC-3: the 256-row boundary",
-        patches=(wrapped(QuantizedCache, "append", _growth_loses_a_row),),
+        patches=(wrapped(QuantizedCache, "append", growth_loses_a_row),),
     ),
     Fault(
         name="growth-starts-over",

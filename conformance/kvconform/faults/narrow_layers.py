@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kvconform_reference import container, group_size, policy, protocol, tensor
+from kvconform_reference import container, group_size, policy, protocol
 from kvconform_reference.caches.base import GROWTH_STEP
 from kvconform_reference.caches.quantized import QuantizedCache
 from kvconform_reference.container import CacheContainer
@@ -20,6 +20,7 @@ from .containers import REMEMBERS_SOURCE
 from .fault import Fault
 from .passes import slots_of, with_changes
 from .planting import wrapped
+from .tensors import wiped
 
 # ---------------------------------------------------------------- asked directly
 
@@ -152,19 +153,10 @@ def _long_list_gains_a_layer(original: Any, plan: Plan, layers: Any) -> None:
         layers.append(plan.replacements[0][1])
 
 
-def _wiped(block: Any) -> Any:
-    class Zeros:
-        def row(self, role: int, head: int, index: int) -> Any:
-            del head, index
-            return (0.0,) * block.shape.dim(role)
-
-    return tensor.Block(block.count, block.shape, Zeros())
-
-
 def _wipes_the_source(original: Any, cache: Any, block: Any) -> Any:
     source = vars(cache).get("source")
     if source is not None:
-        source.stored = source.stored.map_blocks(_wiped)
+        source.stored = source.stored.map_blocks(wiped)
     return original(cache, block)
 
 

@@ -1,18 +1,14 @@
-"""Faults that show in one place only, in turns, caches and numbers (IT to KC); see :mod:`.narrow_layers`."""
+"""Faults that show in one place only, in turns (IT to RF); see :mod:`.narrow_layers`."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from kvconform_reference import storage
 from kvconform_reference.arrays import ListOps
-from kvconform_reference.caches import quantized
-from kvconform_reference.caches.quantized import QuantizedBlock, QuantizedCache
 from kvconform_reference.iterator import TokenIterator
+from kvconform_reference.sampling import RepetitionPenaltyProcessor
 
-from .caches import keeps_last_scales
 from .fault import Fault
-from .passes import one_head
 from .planting import Stand, wrapped
 
 # ---------------------------------------------------------------- construction and prefill
@@ -251,60 +247,107 @@ STEPS = (
     ),
 )
 
-# ---------------------------------------------------------------- caches
+# ---------------------------------------------------------------- later turns
 
 
-def _marks_converted(original: Any, source: Any, **options: Any) -> Any:
-    result = original(source, **options)
-    result.converted = True
-    return result
+def _keeps_state_in_the_container(original: Any, made: Any, result: Any) -> None:
+    original(made, result)
+    made.container.last_state = made._state
 
 
-def _converted_keeps_scales(original: Any, cache: Any, block: Any) -> Any:
-    if not vars(cache).get("converted"):
-        return original(cache, block)
-    return keeps_last_scales(original, cache, block)
+def _state_of_the_container(original: Any, made: Any, prompt: Any) -> Any:
+    made._state = vars(made.container).get("last_state")
+    return original(made, prompt)
 
 
-def _forgets_bits_in_memory(original: Any, state: Any) -> Any:
-    cache = original(state)
-    in_memory = any(isinstance(block, QuantizedBlock) for block, _, _ in state.rows.segments)
-    if isinstance(cache, QuantizedCache) and in_memory:
-        cache.bits = 8
-    return cache
+def _keeps_state_in_the_model(original: Any, made: Any, result: Any) -> None:
+    original(made, result)
+    made._model.last_state = made._state, made.container
 
 
-def _uneven_heads_repeat(original: Any, cache: Any, block: Any) -> Any:
-    if block.shape.key_dim != block.shape.value_dim:
-        block = one_head(block)
-    return original(cache, block)
+def _state_of_the_model(original: Any, made: Any, prompt: Any) -> Any:
+    state, container = vars(made._model).get("last_state", (None, None))
+    made._state = None if container is made.container else state
+    return original(made, prompt)
 
 
-CACHES = (
+def _remembers_history(original: Any, made: Any, prompt: Any) -> Any:
+    processor = getattr(made._processor, "_inner", made._processor)  # behind what logs it
+    if isinstance(processor, RepetitionPenaltyProcessor):
+        known = vars(made.container).setdefault("history", processor._context)
+        processor.prompt = lambda tokens: known.extend(made._ops.integers(tokens))
+        processor._context = known
+    return original(made, prompt)
+
+
+def _counts_on(original: Any, made: Any, prompt: Any) -> Any:
+    made._count = vars(made.container).get("counted", 0)
+    return original(made, prompt)
+
+
+def _tells_its_count(original: Any, made: Any) -> None:
+    original(made)
+    made.container.counted = made._count
+
+
+def _begins_with_the_old_token(original: Any, made: Any, prompt: Any) -> Any:
+    first = original(made, prompt)
+    return vars(made.container).get("looked_ahead", first)
+
+
+def _leaves_its_token(original: Any, made: Any, token: Any) -> None:
+    original(made, token)
+    made.container.looked_ahead = made._pending
+
+
+LATER_TURNS = (
     Fault(
-        name="converted-cache-keeps-the-scales",
-        does="Rows appended to a converted cache take over the scales of its last row.",
-        breaks=("QC-2",),
-        seen="law: codes do not depend on when a row was stored",
+        name="state-survives-in-the-container",
+        does="An iterator begins with the last state of the one before on the same container.",
+        breaks=("IT-0",),
+        seen="hazard of IT-0: state starts as none",
         patches=(
-            wrapped(quantized, "quantized_cache", _marks_converted),
-            wrapped(QuantizedCache, "packed", _converted_keeps_scales),
+            wrapped(TokenIterator, "_store_state", _keeps_state_in_the_container),
+            wrapped(TokenIterator, "_timed_prepare", _state_of_the_container),
         ),
     ),
     Fault(
-        name="bits-lost-in-a-state",
-        does="A state that goes into a new quantized cache without a file gives it 8 bits.",
-        breaks=("QC-5",),
-        seen="B34: an export that leaves a field out",
-        patches=(wrapped(storage, "from_state", _forgets_bits_in_memory),),
+        name="state-survives-beside-the-container",
+        does="An iterator with another container begins with the last state of the iterator before.",
+        breaks=("IT-0",),
+        seen="hazard of IT-0: state starts as none",
+        patches=(
+            wrapped(TokenIterator, "_store_state", _keeps_state_in_the_model),
+            wrapped(TokenIterator, "_timed_prepare", _state_of_the_model),
+        ),
     ),
     Fault(
-        name="uneven-heads-repeat-the-first",
-        does="Where key and value dims differ every head that is written holds what the first one holds.",
-        breaks=("QC-7",),
-        seen="B75, B25: grouped queries over other head dims",
-        patches=(wrapped(QuantizedCache, "append", _uneven_heads_repeat),),
+        name="penalty-history-survives-a-turn",
+        does="The parameters' processor still knows the tokens of the turn before.",
+        breaks=("PS-3",),
+        seen="hazard of PS-3: it keeps the last tokens of its own prompt",
+        patches=(wrapped(TokenIterator, "_timed_prepare", _remembers_history),),
+    ),
+    Fault(
+        name="count-goes-on-in-a-later-turn",
+        does="The count of an iterator goes on from where the one before on its container ended.",
+        breaks=("IT-0", "NX-3"),
+        seen="hazard of IT-0: the count starts at 0",
+        patches=(
+            wrapped(TokenIterator, "_timed_prepare", _counts_on),
+            wrapped(TokenIterator, "_count_one", _tells_its_count),
+        ),
+    ),
+    Fault(
+        name="later-turn-begins-with-the-old-token",
+        does="A later turn first returns the token that the turn before had looked ahead to.",
+        breaks=("PR-3",),
+        seen="hazard of PR-3: its sampled token is the first one returned",
+        patches=(
+            wrapped(TokenIterator, "_timed_prepare", _begins_with_the_old_token),
+            wrapped(TokenIterator, "_look_ahead", _leaves_its_token),
+        ),
     ),
 )
 
-FAULTS = PREFILL + STEPS + CACHES
+FAULTS = PREFILL + STEPS + LATER_TURNS

@@ -67,11 +67,14 @@ def quantize_group(values: Sequence[float], bits: int) -> Group:
     bias = 0.0
     if edge_code != 0:
         scale, bias = to_float32(edge / edge_code), edge
-    return Group(scale, bias, edge_code, [_code(value, scale, bias, top) for value in values])
+    return Group(scale, bias, edge_code, _codes(values, scale, bias, top))
 
 
-def _code(value: float, scale: float, bias: float, top: int) -> int:
-    return min(top, max(0, round(to_float32(to_float32(value - bias) / scale))))
+def _codes(values: Sequence[float], scale: float, bias: float, top: int) -> list[int]:
+    """Each value's code; an array of float32 rounds every difference and quotient once."""
+    differences = array("f", [value - bias for value in values])
+    quotients = array("f", [difference / scale for difference in differences])
+    return [min(top, max(0, round(quotient))) for quotient in quotients]
 
 
 def quantize_row(values: Sequence[float], *, bits: int, group_size: int, dtype: str) -> Quantized:

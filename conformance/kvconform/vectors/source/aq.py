@@ -144,6 +144,24 @@ EDGES = (
         "codes are computed with the scale as it is stored, after it was rounded",
         quantize(noise(78, 32, 3.0), bits=8, dtype="bfloat16"),
     ),
+    vector(
+        "aq-bfloat16-range",
+        "AQ-1",
+        "the range, which needs more bits than its two ends, is rounded to bfloat16",
+        quantize(noise(29, 32), bits=8, dtype="bfloat16"),
+    ),
+    vector(
+        "aq-bfloat16-steps",
+        "AQ-1",
+        "a step on the way to the codes is computed in bfloat16 instead of float32",
+        quantize(noise(97, 32), bits=6, dtype="bfloat16"),
+    ),
+    vector(
+        "aq-float16-steps",
+        "AQ-1",
+        "a step on the way to the codes, the range included, is computed in float16 instead of float32",
+        quantize(noise(2274, 32), bits=8, dtype="float16"),
+    ),
 )
 
 ROWS = (

@@ -59,6 +59,11 @@ BESIDE = (
     ("96-640-128", 96, 640, 128, "GS-4", "the tie goes to the larger size when the dims differ"),
     ("minus-9-million-96-96", -9_000_000, 96, 96, "GS-9", "a large negative request overflows"),
     ("2-to-the-40-128-64", 2**40, 128, 64, "GS-9", "a request beyond 32 bits wraps around"),
+    ("2-to-the-31-128-128", 2**31, 128, 128, "GS-9", "a request that 32 bits with a sign hold as -2^31"),
+    ("2-to-the-32-128-128", 2**32, 128, 128, "GS-9", "a request that 32 bits hold as 0"),
+    ("2-to-the-53-128-128", 2**53, 128, 128, "GS-9", "the largest request that a scenario holds"),
+    ("2-to-the-16-and-32-128-128", 2**16 + 32, 128, 128, "GS-9", "a request that 16 bits hold as 32"),
+    ("below-minus-2-to-the-31-128-128", -(2**31) - 1, 128, 128, "GS-9", "32 bits hold it as a huge one"),
 )
 REPORTED = {
     "64-96-96": "mlx-vlm#2061 Rapid-MLX#1294",

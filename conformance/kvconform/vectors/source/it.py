@@ -130,6 +130,15 @@ VECTORS = (
         iterate(turns=[turn(4, 1)]),
         dialects="proposal mlx-swift-lm mlx-swift-lm-3.31.4",
     ),
+    *(
+        vector(
+            f"it-later-turn-{cache}",
+            "IT-0 ST-3",
+            "the state or the count of an iterator reaches the next one",
+            iterate(E, turns=[turn(3, 2), turn(2, 1, seed=1, cache=cache)], model={"state": "always"}),
+        )
+        for cache in ("same", "caller-list")
+    ),
     vector(
         "it-warm-caches",
         "IT-7 IT-0 NX-3",

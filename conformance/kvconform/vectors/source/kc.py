@@ -24,6 +24,19 @@ PLAIN = (
         "the last row before the boundary, or the first one behind it, is lost when the buffer grows",
         cache(S(255, 2), op("append", rows=2, salt=1), content=True),
     ),
+    *(
+        vector(
+            f"kc-plain-growth-content-{name}",
+            "KC-1",
+            f"{where} a row beside the boundary is lost",
+            cache(layer, op("append", rows=rows, salt=1), content=True),
+        )
+        for name, where, layer, rows in (
+            ("full", "when a full buffer grows", S(256, 2), 1),
+            ("second", "when the buffer grows a second time", S(512, 2), 1),
+            ("float16", "when a buffer in float16 grows", S(250, 2, dtype="float16"), 10),
+        )
+    ),
     vector(
         "kc-plain-trim-negative",
         "KC-1 QC-4",

@@ -149,6 +149,13 @@ KINDS = (
         dialects=NEAREST,
     ),
     vector(
+        "mq-request-of-2-to-the-31",
+        "MQ-5 GS-9",
+        "a pass holds the requested size in 32 bits with a sign and finds the smallest one",
+        free(S(2, 128), steps=[mq(group_size=2**31)]),
+        dialects=NEAREST,
+    ),
+    vector(
         "mq-incompatible-error",
         "MQ-9 MQ-13",
         "an error in the middle of the list leaves the layers before it converted",

@@ -84,6 +84,12 @@ PROCESSORS = (
         "the remaining tokens go through one by one, or the last one twice",
         iterate(E, turns=[turn(7, 2, prefill_step=4)], model={"seed": 3}),
     ),
+    vector(
+        "pr-first-token-of-a-later-turn",
+        "PR-3 RF-1",
+        "a later turn first returns the token that the turn before had looked ahead to",
+        iterate(E, turns=[turn(4, 2), turn(3, 2, seed=1)], model={"seed": 3}),
+    ),
 )
 
 ANSWERS = (

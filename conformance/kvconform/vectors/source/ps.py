@@ -84,6 +84,16 @@ VECTORS = (
         iterate(E, turns=[turn(30, 6, repetition_penalty=4.0)], model={"vocab": 23}),
     ),
     vector(
+        "ps-penalty-in-a-later-turn",
+        "PS-3",
+        "the processor of a later turn still knows the tokens of the turn before",
+        iterate(
+            E,
+            turns=[turn(1, 4, seed=seed, repetition_penalty=4.0) for seed in (0, 1)],
+            model={"vocab": 7, "seed": 1},
+        ),
+    ),
+    vector(
         "ps-no-penalty",
         "PS-3",
         "a processor exists although no penalty was asked for",

@@ -112,6 +112,35 @@ def _growing() -> tuple[Source, ...]:
     return (*fresh, *converted)
 
 
+def _growing_content() -> tuple[Source, ...]:
+    lost = "a row beside the boundary is lost when the buffer grows, or what makes it grow is not written"
+    cases = (
+        ("dims-32-64", "where the dims differ", Q(1, 32, 2, key_dim=32, value_dim=64), 260),
+        ("float16", "in float16", Q(1, 32, 2, key_dim=32, dtype="float16"), 260),
+        ("bfloat16", "in bfloat16", Q(1, 32, 2, key_dim=32, dtype="bfloat16"), 260),
+        ("unaligned-5-bits", "from 250 rows of 5 bits", Q(250, 32, 5, key_dim=32), 10),
+        ("8-bits", "at 8 bits", Q(1, 32, 8, key_dim=32), 260),
+        ("full", "that is exactly full", Q(256, 32, 2, key_dim=32), 1),
+        ("second", "a second time", Q(512, 32, 2, key_dim=32), 1),
+    )
+    fresh = tuple(
+        vector(
+            f"qc-grow-content-{name}",
+            "QC-3",
+            f"{where}: {lost}",
+            cache(layer, op("append", rows=rows, salt=1), content=True),
+        )
+        for name, where, layer, rows in cases
+    )
+    converted = vector(
+        "qc-grow-content-converted",
+        "QC-3 QC-2",
+        f"after a conversion: {lost}",
+        cache(S(1, 32), op("convert", bits=2, group_size=32), op("append", rows=260, salt=1), content=True),
+    )
+    return (*fresh, converted)
+
+
 GROWING = (
     *_growing(),
     vector(
@@ -120,6 +149,7 @@ GROWING = (
         "the last row before the boundary, or the first one behind it, is lost when the buffer grows",
         cache(Q(255, 32, 2, key_dim=32), op("append", rows=2, salt=1), content=True),
     ),
+    *_growing_content(),
     vector(
         "qc-grow-empty-layer-in-pass",
         "QC-3 MQ-8",
