@@ -19,12 +19,16 @@ def my_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         "def broken():\n    raise OSError('no device')\n"
         "def nothing():\n    return 3\n"
         "number = 3\n"
+        "def quits():\n    raise SystemExit('not today')\n"
+        "class Empty:\n    info = 3\n    def run(self, scenario): ...\n"
+        "class Shy(Empty):\n    info = property(lambda self: 1 / 0)\n"
         "class Nested:\n    make = staticmethod(factory)\n"
     )
     (tmp_path / "registry_broken.py").write_text("import no_such_module_anywhere\n")
+    (tmp_path / "registry_script.py").write_text("import sys\nsys.exit('usage: script FILE')\n")
     (tmp_path / "registry_syntax.py").write_text("def (:\n")
     monkeypatch.syspath_prepend(tmp_path)
-    for name in ("registry_subject", "registry_broken", "registry_syntax"):
+    for name in ("registry_subject", "registry_broken", "registry_script", "registry_syntax"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     return "registry_subject"
 
@@ -75,6 +79,10 @@ def test_any_importable_factory_can_be_named(my_module: str, spec: str) -> None:
             r"importing registry_syntax fails: SyntaxError: invalid syntax, "
             r"in [^\n]*registry_syntax.py, line 1: def \(:; fix that, then try again$",
         ),
+        (
+            "registry_script:factory",
+            r"importing registry_script fails: SystemExit: usage: script FILE; fix that",
+        ),
         ("exec:", r"names no command; give one, e.g. exec:\./driver"),
         ("exec:  ", r"names no command"),
     ],
@@ -92,6 +100,9 @@ def test_a_spec_that_names_nothing_says_what_to_do(my_module: str, spec: str, me
             r"does not start: ValueError: dialect 'nope' is not known; the names are proposal",
         ),
         ("registry_subject:broken", r"does not start: OSError: no device"),
+        ("registry_subject:quits", r"does not start: SystemExit: not today"),
+        ("registry_subject:Empty", r"its info is a int; give a kvconform.implementation.Info"),
+        ("registry_subject:Shy", r"asking for its info fails: ZeroDivisionError: division by zero; fix"),
         ("registry_subject:broken@x", r"does not start: TypeError: broken\(\) takes 0 positional arguments"),
         (
             "registry_subject:nothing",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from .errors import CONFORMING, UserError
 from .implementation import Implementation, StartFailed
+from .implementations.registry import checked_implementation
 from .known import KnownFailures, load_known_failures
 from .naming import check_spec
 from .recorder import Recorder, header_of
@@ -87,17 +88,8 @@ def _started(implementation: Given) -> tuple[str, Implementation]:
         return implementation, start_implementation(implementation)
     if isinstance(implementation, Implementation) and not isinstance(implementation, type):
         return _importable(type(implementation)), implementation
-    return _importable(implementation), _made_by(implementation)
-
-
-def _made_by(factory: Callable[[], Implementation]) -> Implementation:
-    made: object = factory()
-    if not isinstance(made, Implementation):
-        raise StartFailed(
-            f"{_importable(factory)} returned a {type(made).__name__}, "
-            "which has no `info` and `run(scenario)`. Return an object that has both."
-        )
-    return made
+    spec = _importable(implementation)
+    return spec, checked_implementation(spec, implementation())
 
 
 def _importable(made_by: Callable[..., object]) -> str:

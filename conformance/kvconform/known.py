@@ -99,7 +99,7 @@ def known_failures_for(spec: str, option: str | None, *, ids: Sequence[str] = ()
     """What ``--known-failures`` asks for: a file, ``none``, or (not given) the shipped file of ``spec``."""
     if option == "none":
         return KnownFailures()
-    path = Path(option) if option else shipped_path(spec)
+    path = shipped_path(spec) if option is None else Path(option)
     return load_known_failures(path, ids=ids) if path else KnownFailures()
 
 

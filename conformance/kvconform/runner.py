@@ -96,7 +96,7 @@ def pytest_command(spec: str, options: RunOptions, *, ini: Path, log: Path) -> l
     ]
     command += ["--kvconform", spec, "--kvconform-log", str(log), "--kvconform-budget", options.budget]
     command += ["--kvconform-seed", str(options.seed)]
-    command += ["--kvconform-known", options.known] if options.known else []
+    command += ["--kvconform-known", options.known] if options.known is not None else []
     for name in options.requirements:
         command += ["--kvconform-requirement", name]
     return command

@@ -114,6 +114,9 @@ def test_a_stale_known_failure_gives_4_and_is_named(kvconform: Command, tmp_path
         (("reference", "--requirement", "MQ-112"), "requirement 'MQ-112' does not exist; near are MQ-12"),
         (("reference", "--json", "missing/r.json"), "report missing/r.json: cannot be written: No such file"),
         (("reference", "--junit", "."), "report .: cannot be written: Is a directory"),
+        (("reference", "--json", ""), "report .: cannot be written: Is a directory"),
+        (("reference", "--json", "r", "--junit", "./r"), "/r: two reports would go there. Give each a file"),
+        (("reference", "--known-failures", ""), "known-failures file .: cannot be read: Is a directory"),
         (("reference", "--known-failures", "none.toml"), "known-failures file none.toml: cannot be read"),
     ],
 )
@@ -135,6 +138,17 @@ def test_a_bad_option_is_2_without_a_traceback(kvconform: Command, arguments: tu
     done = kvconform("run", "reference", *arguments)
     assert done.code == 2
     assert "Traceback" not in done.err
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here, which is always full")
+def test_a_report_that_cannot_be_written_after_all_costs_nothing_but_itself(kvconform: Command) -> None:
+    done = kvconform("run", "adapters:tie_goes_high", *ONE, "--json", "/dev/full", "--junit", "r.xml")
+    assert done.code == 2
+    assert done.err == (
+        "kvconform: report /dev/full: cannot be written: No space left on device. "
+        "Make room, or give another path.\n"
+    )
+    assert "0 requirements passed, 1 failed" in done.out
 
 
 def test_a_report_that_is_there_survives_a_mistake(kvconform: Command, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import UserError
-from .output import check_writable, console
+from .output import check_reports, console, printing_after, write_text
 
 if TYPE_CHECKING:
     from ..drift.result import DriftReport
@@ -52,11 +52,10 @@ def drift(
     from ..drift.table import print_report
 
     settings = _settings(bits, group_size, start)
-    for path in (json, svg):
-        check_writable(path)
+    check_reports(json, svg)
     report = _measured(model, settings, prompt=prompt, raw=raw, tokens=tokens)
-    _write(report, json=json, svg=svg)
-    print_report(report, console())
+    with printing_after(lambda: print_report(report, console())):
+        _write(report, json=json, svg=svg)
 
 
 def _settings(bits: str, group_sizes: str, starts: str) -> tuple[Setting, ...]:
@@ -105,6 +104,6 @@ def _write(report: DriftReport, *, json: Path | None, svg: Path | None) -> None:
     from ..drift.plot import svg_text
 
     if json is not None:
-        json.write_text(dumps(report.as_json(), indent=2) + "\n", encoding="utf-8")
+        write_text(json, dumps(report.as_json(), indent=2) + "\n")
     if svg is not None:
-        svg.write_text(svg_text(report), encoding="utf-8")
+        write_text(svg, svg_text(report))

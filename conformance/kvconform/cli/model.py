@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import CONFORMING, FAILED, UserError
-from .output import check_writable, console
+from .output import check_writable, console, printing_after, write_text
 
 
 def model(
@@ -31,6 +31,8 @@ def model(
     ] = None,
 ) -> None:
     """Will kv-bits work for this model? Tries it; exit code 0 if layers are quantized and it runs, else 1."""
+    from json import dumps
+
     from ..advice import child, text, trial, verdict
 
     _check_bits(kv_bits)
@@ -39,9 +41,9 @@ def model(
     with console(stderr=True).status(f"trying {model}"):
         tried = child.ask(request)
     answer = verdict.verdict_of(tried, request)
-    if json is not None:
-        _write(json, text.as_json(tried, request, answer))
-    text.print_answer(tried, request, answer, console())
+    with printing_after(lambda: text.print_answer(tried, request, answer, console())):
+        if json is not None:
+            write_text(json, dumps(text.as_json(tried, request, answer), indent=2) + "\n")
     raise typer.Exit(CONFORMING if answer.word.startswith("works") else FAILED)
 
 
@@ -53,9 +55,3 @@ def _check_bits(bits: int) -> None:
         raise UserError(
             f"--kv-bits {bits}: a cache cannot be quantized to {bits} bits. Give one of {supported}."
         )
-
-
-def _write(path: Path, data: object) -> None:
-    from json import dumps
-
-    path.write_text(dumps(data, indent=2) + "\n", encoding="utf-8")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -59,6 +60,17 @@ def check_writable(path: Path | None, *, what: str = "report") -> None:
         path.unlink()
 
 
+def check_reports(*paths: Path | None) -> None:
+    """Refuse reports that cannot be written, or that would overwrite each other."""
+    given = [path for path in paths if path is not None]
+    for path in given:
+        check_writable(path)
+    files = [path.resolve() for path in given if path.is_file() or not path.exists()]
+    twice = next((path for path in files if files.count(path) > 1), None)
+    if twice is not None:
+        raise UserError(f"report {twice}: two reports would go there. Give each a file of its own.")
+
+
 def write_report(verdicts: Sequence[Verdict], *, json: Path | None, junit: Path | None) -> None:
     """Write the reports that were asked for."""
     from ..report.json_report import json_text
@@ -66,4 +78,23 @@ def write_report(verdicts: Sequence[Verdict], *, json: Path | None, junit: Path 
 
     for path, text_of in ((json, json_text), (junit, junit_text)):
         if path is not None:
-            path.write_text(text_of(verdicts), encoding="utf-8")
+            write_text(path, text_of(verdicts))
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a report; a disk that is full, or a folder that has gone meanwhile, is told as such."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(
+            f"report {path}: cannot be written: {error.strerror}. Make room, or give another path."
+        ) from None
+
+
+@contextmanager
+def printing_after(show: Callable[[], None]) -> Generator[None]:
+    """Shows the result behind the block that writes it, also when that fails: neither costs the other."""
+    try:
+        yield
+    finally:
+        show()

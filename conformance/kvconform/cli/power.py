@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .output import check_writable, console
+from .output import check_writable, console, write_text
 from .run import Budget
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def power(
     _print_table(matrix)
     _print_summary(matrix)
     if json is not None:
-        json.write_text(json_format.dumps(as_data(matrix), indent=1) + "\n", encoding="utf-8")
+        write_text(json, json_format.dumps(as_data(matrix), indent=1) + "\n")
     raise typer.Exit(0 if len(matrix.of_verdict("killed")) == len(matrix.trials) else 1)
 
 
@@ -121,10 +121,8 @@ def _effort_text(examples: Sequence[int], seconds: Sequence[float]) -> str:
 
     from ..report.table import counted
 
-    return (
-        f"until caught: {counted(median_low(examples), 'scenario')}, {median_low(seconds):.2f} s in the median; "
-        f"{counted(examples[-1], 'scenario')}, {seconds[-1]:.2f} s at most"
-    )
+    usual = f"{counted(median_low(examples), 'scenario')}, {median_low(seconds):.2f} s in the median"
+    return f"until caught: {usual}; {counted(examples[-1], 'scenario')}, {seconds[-1]:.2f} s at most"
 
 
 def _where(trial: Trial) -> str:

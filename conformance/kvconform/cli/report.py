@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .output import check_writable, print_verdicts, write_report
+from .output import check_reports, print_verdicts, printing_after, write_report
 
 
 def report(
@@ -24,9 +24,8 @@ def report(
     from ..report.verdict import verdict_of
     from ..runner import exit_code_of
 
-    for path in (json, junit):
-        check_writable(path)
+    check_reports(json, junit)
     verdicts = [verdict_of(read_log(log), spec=str(log)) for log in logs]
-    write_report(verdicts, json=json, junit=junit)
-    print_verdicts(verdicts)
+    with printing_after(lambda: print_verdicts(verdicts)):
+        write_report(verdicts, json=json, junit=junit)
     raise typer.Exit(exit_code_of(verdicts))

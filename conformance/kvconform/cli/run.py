@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from .limits import LimitOption
-from .output import check_writable, fail, print_verdicts, write_report
+from .output import check_reports, fail, print_verdicts, printing_after, write_report
 
 if TYPE_CHECKING:
     from ..report.verdict import Verdict
@@ -60,8 +60,7 @@ def run(
     from ..session import DEFAULT_SEED
 
     signal.signal(signal.SIGTERM, _stop)
-    for path in (json, junit):
-        check_writable(path)
+    check_reports(json, junit)
     options = RunOptions(
         requirements=tuple(requirement or ()),
         budget=budget,
@@ -71,15 +70,17 @@ def run(
     )
     _validate(implementations, options)
     finished, verdicts = _run_all(implementations, options)
-    write_report(verdicts, json=json, junit=junit)
-    if any(verdict.interrupted for verdict in verdicts):
-        logs = ", ".join(str(done.log) for done in finished) or "nothing"
-        fail(
-            f"interrupted, so there is no verdict; what was judged is in {logs}, reports say complete: false"
-        )
-    else:
-        print_verdicts(verdicts)
+    with printing_after(lambda: _print(finished, verdicts)):
+        write_report(verdicts, json=json, junit=junit)
     raise typer.Exit(exit_code_of(verdicts))
+
+
+def _print(finished: list[Finished], verdicts: list[Verdict]) -> None:
+    if not any(verdict.interrupted for verdict in verdicts):
+        print_verdicts(verdicts)
+        return
+    logs = ", ".join(str(done.log) for done in finished) or "nothing"
+    fail(f"interrupted, so there is no verdict; what was judged is in {logs}, reports say complete: false")
 
 
 def _stop(_number: int, _frame: FrameType | None) -> None:
@@ -96,7 +97,7 @@ def _validate(implementations: list[str], options: RunOptions) -> None:
     selected_requirements(options.requirements)
     for spec in implementations:
         check_spec(spec)
-        if options.known or shipped_path(spec):
+        if options.known is not None or shipped_path(spec):
             known_failures_for(spec, options.known, ids=_known_ids())
 
 

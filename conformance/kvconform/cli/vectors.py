@@ -12,7 +12,7 @@ import typer
 
 from ..errors import UserError, near_matches
 from .limits import LimitOption
-from .output import check_writable, console, fail, write_report
+from .output import check_reports, check_writable, console, fail, printing_after, write_report
 
 if TYPE_CHECKING:
     from ..implementation import Implementation
@@ -64,14 +64,13 @@ def check(
     from ..selection import known_ids
     from ..suite import all_checks
 
-    for path in (json, junit):
-        check_writable(path)
+    check_reports(json, junit)
     check_spec(implementation)
     chosen = _selected(vector, requirement)
     known = known_failures_for(implementation, known_failures, ids=known_ids(all_checks()))
     verdict = _verdict(implementation, chosen, known)
-    write_report([verdict], json=json, junit=junit)
-    _print(verdict)
+    with printing_after(lambda: _print(verdict)):
+        write_report([verdict], json=json, junit=junit)
     raise typer.Exit(verdict.exit_code)
 
 

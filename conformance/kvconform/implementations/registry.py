@@ -23,7 +23,7 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Any
 
-from ..implementation import Implementation, StartFailed
+from ..implementation import Implementation, Info, StartFailed
 
 GROUP = "kvconform.implementations"
 EXEC = "exec:"
@@ -81,7 +81,7 @@ def _load(spec: str, target: str) -> Callable[..., Any]:
         found: Any = import_module(module_name)
         for part in attribute.split("."):
             found = getattr(found, part)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # a script that is meant to be run ends itself
         raise StartFailed(f"implementation {spec!r}: {_import_problem(target, error)}") from error
     if not callable(found):
         raise StartFailed(
@@ -91,7 +91,7 @@ def _load(spec: str, target: str) -> Callable[..., Any]:
     return found
 
 
-def _import_problem(target: str, error: Exception) -> str:
+def _import_problem(target: str, error: BaseException) -> str:
     module_name, _, attribute = target.partition(":")
     if isinstance(error, ModuleNotFoundError) and error.name and _is_within(module_name, error.name):
         return f"there is no module {error.name}; install it, or put its folder on PYTHONPATH"
@@ -105,7 +105,7 @@ def _is_within(module_name: str, missing: str) -> bool:
     return module_name == missing or module_name.startswith(f"{missing}.")
 
 
-def _last_line(error: Exception) -> str:
+def _last_line(error: BaseException) -> str:
     """The exception in one line; of a file that is no Python also where, which Python puts before it."""
     if isinstance(error, SyntaxError) and error.filename:
         line = f": {error.text.strip()}" if error.text else ""
@@ -138,11 +138,28 @@ def _start(spec: str, factory: Callable[[], Any]) -> Implementation:
         made = factory()
     except StartFailed:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise StartFailed(f"implementation {spec!r} does not start: {_last_line(error)}") from error
-    if not isinstance(made, Implementation):
+    return checked_implementation(spec, made)
+
+
+def checked_implementation(spec: str, made: Any) -> Implementation:
+    """What a factory gave, if it is an implementation."""
+    try:
+        is_one = isinstance(made, Implementation)
+        info: Any = made.info if is_one else None
+    except Exception as error:
+        raise StartFailed(
+            f"implementation {spec!r}: asking for its info fails: {_last_line(error)}; fix that"
+        ) from error
+    if not is_one:
         raise StartFailed(
             f"implementation {spec!r}: the factory returned a {type(made).__name__}, "
             f"which has no `info` and `run(scenario)`; return an object that has both"
+        )
+    if not isinstance(info, Info):
+        raise StartFailed(
+            f"implementation {spec!r}: its info is a {type(info).__name__}; "
+            f"give a kvconform.implementation.Info, which says who it is and what it declares"
         )
     return made
