@@ -18,6 +18,10 @@ FAILURES = {
     "start-crashes": r"died with SIGABRT while answering initialize[^\n]*\nIt wrote nothing to stderr",
     "start-banner": r"not JSON: 'Welcome to the driver' while answering initialize; only answers belong",
     "start-talks": r"more than one answer: 'ready\\n'",
+    "start-answers-ahead": r"more than one answer: '\{\"jsonrpc",
+    "start-twice-a-field": r"has the field 'dialect' twice in one object",
+    "start-byte-order-mark": r"begins with a byte order mark, so it is not JSON",
+    "start-colours": r"result\.implementation\.name holds a control character: ",
     "start-old": r"protocol 0 where 1 to 1 was asked for",
     "start-error": r"initialize was answered with an error: .*only protocol 7 is spoken here",
     "start-unknown-feature": r"unknown features 'eagre' \(known: container, ",
@@ -35,6 +39,12 @@ def test_a_failed_start_says_why(start_driver: StartDriver, behaviour: str, mess
 def test_a_slow_start_ends_at_the_start_limit(start_driver: StartDriver) -> None:
     with pytest.raises(StartFailed, match=r"no answer within 0\.3 s while answering initialize"):
         start_driver("start-slow", limits=Limits(start=0.3))
+
+
+def test_a_start_that_is_not_flushed_is_told_so(start_driver: StartDriver) -> None:
+    advice = r"; flush stdout after every answer, raise the limit with --limit start=SECONDS, or to see it"
+    with pytest.raises(StartFailed, match=advice):
+        start_driver("start-without-flush", limits=Limits(start=0.5))
 
 
 def test_a_process_that_changes_its_declaration_is_not_started_again(start_driver: StartDriver) -> None:

@@ -31,6 +31,12 @@ BROKEN_ANSWERS = {
     "text-id": r"id: Input should be a valid integer: '\{",
     "no-id": r"id: Field required",
     "unknown-field": r"result\.resolve\.groupsize: unknown field",
+    "two-in-a-line": r"not JSON: '\{.*\}\}\{.*one a line",
+    "answer-before": r"answers request 2 where request 3 was asked",
+    "byte-order-mark": r"begins with a byte order mark, so it is not JSON: ",
+    "twice-a-field": r"has the field 'group_size' twice in one object: ",
+    "twice-an-id": r"has the field 'id' twice in one object: ",
+    "endless-integer": r"holds a number of thousands of digits: '",
     "nan": r"holds NaN, which is not JSON",
     "infinity": r"holds Infinity, which is not JSON",
     "huge-integer": r"group_size: Input should be less than or equal to 9007199254740992",
@@ -112,6 +118,78 @@ def test_a_hang_is_a_timeout_whatever_the_process_does_about_it(
     assert trouble.value.outcome == "timeout"
     assert ("only part of a line came" in str(trouble.value)) == (behaviour == "half-then-hang")
     assert size_for(driver, 64) == 64
+
+
+SILENCES = {
+    "hang": "a resolve scenario; flush stdout after every answer, raise the limit with --limit call=SECONDS",
+    "half-then-hang": "(only part of a line came: ",
+    "carriage-return-only": "(a whole answer came, but not the end of its line: ",
+    "stopped": "raise the limit",
+}
+
+
+@pytest.mark.parametrize("behaviour", SILENCES)
+def test_a_timeout_says_what_there_was_instead_of_an_answer(
+    start_driver: StartDriver, behaviour: str
+) -> None:
+    driver = start_driver(behaviour, limits=HURRIED)
+    with pytest.raises(TimedOut) as trouble:
+        driver.run(resolve(BAD))
+    assert SILENCES[behaviour] in str(trouble.value)
+    assert size_for(driver, 64) == 64
+
+
+def test_a_process_that_does_not_listen_any_more_is_told_so(start_driver: StartDriver) -> None:
+    driver = start_driver("closed-stdin", limits=HURRIED)
+    assert size_for(driver, BAD) == BAD
+    time.sleep(0.2)
+    with pytest.raises(TimedOut, match=r"\(its stdin is closed\); read stdin until shutdown"):
+        driver.run(resolve(64))
+    assert size_for(driver, 64) == 64
+
+
+def test_a_carriage_return_before_the_end_of_a_line_is_white_space(start_driver: StartDriver) -> None:
+    driver = start_driver("carriage-return")
+    assert size_for(driver, BAD) == BAD
+    assert size_for(driver, 64) == 64
+    assert driver.late == ()
+
+
+def test_an_answer_that_comes_before_its_request_is_none(start_driver: StartDriver) -> None:
+    driver = start_driver("start-answers-ahead-later")
+    time.sleep(0.5)
+    with pytest.raises(ProtocolBroken, match=r"an answer before the request: .*while answering a resolve"):
+        driver.run(resolve(64))
+
+
+def test_a_hundred_megabytes_of_stderr_cost_nothing_but_time(start_driver: StartDriver) -> None:
+    driver = start_driver("100-megabytes-of-stderr")
+    assert size_for(driver, BAD) == BAD
+    assert size_for(driver, 64) == 64
+
+
+def test_a_flood_that_ignores_being_ended_is_ended(start_driver: StartDriver) -> None:
+    driver = start_driver("flood-without-end", limits=HURRIED)
+    pid = size_for(driver, PID)
+    with pytest.raises(TimedOut) as trouble:
+        driver.run(resolve(BAD))
+    assert pid is not None
+    assert is_gone(pid)
+    assert 0 < len(trouble.value.detail) <= 17_000
+    assert size_for(driver, 64) == 64
+
+
+def test_what_a_process_says_cannot_reach_the_terminal(start_driver: StartDriver) -> None:
+    driver = start_driver("colours")
+    with pytest.raises(Trouble) as trouble:
+        driver.run(resolve(BAD))
+    assert (str(trouble.value), trouble.value.detail) == (r"red\x07 ä", "line\t7\n\\x00")
+
+
+def test_a_message_of_a_megabyte_is_cut(start_driver: StartDriver) -> None:
+    with pytest.raises(Trouble) as trouble:
+        start_driver("long-story").run(resolve(BAD))
+    assert str(trouble.value) == "m" * 4000 + "… (1000000 characters)"
 
 
 def test_the_last_lines_of_stderr_are_attached(start_driver: StartDriver) -> None:

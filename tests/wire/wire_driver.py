@@ -14,6 +14,8 @@ import time
 
 BAD, PID = 13, 1
 
+DATA = {"kind": "internal", "detail": "\x1b[32mline\x1b[0m\t7\n\x00"}
+
 INTRODUCTION = {
     "protocol": 1,
     "implementation": {"name": "test driver", "version": "1.0", "language": "Python", "backend": "none"},
@@ -75,6 +77,22 @@ def endless_line():
         write("x" * 65536)
 
 
+def flood(megabytes):
+    for _ in range(megabytes * 16):
+        os.write(2, b"y" * 65535 + b"\n")
+
+
+def flood_stubbornly():
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    while True:
+        flood(1)
+
+
+def close_stdin():
+    os.close(0)
+    time.sleep(60)
+
+
 def close_stdout():
     sys.stdout.flush()
     os.close(1)
@@ -105,6 +123,20 @@ MISBEHAVE = {
     "text-id": lambda n: write(resolved(str(n), BAD)),
     "no-id": lambda n: write('{"jsonrpc": "2.0", "result": {"kind": "resolve", "group_size": 1}}\n'),
     "unknown-field": lambda n: write(answer(n, {"kind": "resolve", "groupsize": 64})),
+    "two-in-a-line": lambda n: write(resolved(n, BAD).rstrip("\n") + resolved(n + 1, BAD)),
+    "answer-before": lambda n: write(resolved(n - 1, BAD) + resolved(n, BAD)),
+    "byte-order-mark": lambda n: write(b"\xef\xbb\xbf" + resolved(n, BAD).encode()),
+    "twice-a-field": lambda n: write(resolved(n, BAD).replace("13", '64, "group_size": 13')),
+    "twice-an-id": lambda n: write(resolved(n, BAD).replace('"id"', '"id": 7, "id"')),
+    "endless-integer": lambda n: write(resolved(n, BAD).replace("13", "1" * 9000)),
+    "carriage-return": lambda n: write(resolved(n, BAD).replace("\n", "\r\n")),
+    "carriage-return-only": lambda n: write(resolved(n, BAD).replace("\n", "\r")),
+    "closed-stdin": lambda n: answer_then(n, close_stdin),
+    "stopped": lambda n: die(signal.SIGSTOP),
+    "100-megabytes-of-stderr": lambda n: (flood(100), write(resolved(n, BAD))),
+    "flood-without-end": lambda n: flood_stubbornly(),
+    "colours": lambda n: write(error(n, -32603, "\x1b[1;31mred\x1b[0m\a ä", data=DATA)),
+    "long-story": lambda n: write(error(n, -32603, "m" * 1_000_000)),
     "nan": lambda n: write(answer(n, {"kind": "resolve", "group_size": float("nan")})),
     "infinity": lambda n: write(answer(n, {"kind": "generate", "tokens": [], "margins": [float("inf")]})),
     "huge-integer": lambda n: write(resolved(n, 2**60)),
@@ -170,6 +202,20 @@ def introduce(id, behaviour):
         told["dialect"] = {"start": float("nan")}
     if behaviour == "start-changes":
         told["dialect"] = f"dialect {os.getpid()}"
+    if behaviour == "start-twice-a-field":
+        return write(answer(id, told).replace('"dialect"', '"dialect": "mlx-lm", "dialect"'))
+    if behaviour == "start-byte-order-mark":
+        return write(b"\xef\xbb\xbf" + answer(id, told).encode())
+    if behaviour == "start-colours":
+        told["implementation"] = {**told["implementation"], "name": "\x1b[31mred"}
+    if behaviour == "start-without-flush":
+        return sys.stdout.buffer.write(answer(id, told).encode())
+    if behaviour == "start-answers-ahead":
+        return write(answer(id, told) + resolved(id + 1, BAD))
+    if behaviour == "start-answers-ahead-later":
+        write(answer(id, told))
+        time.sleep(0.1)
+        return write(resolved(id + 1, BAD))
     if behaviour == "start-talks":
         return write(answer(id, told) + "ready\n")
     return write(answer(id, told))

@@ -18,6 +18,8 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 
+from .readable import readable
+
 CHUNK = 65536
 """Bytes read at once: the capacity of a Linux pipe."""
 
@@ -128,11 +130,16 @@ class Child:
 
     @property
     def unheard(self) -> bool:
-        """Whether the child, now ended, went without reading the whole of the last line sent."""
+        """Whether the child has not read the whole of the last line sent."""
         unread = array.array("i", [0])
         with contextlib.suppress(OSError):  # a system that cannot tell: then it counts as read
             fcntl.ioctl(self._stdin, termios.FIONREAD, unread)
         return self._refused or unread[0] > 0
+
+    @property
+    def deaf(self) -> bool:
+        """Whether the child has closed its input."""
+        return self._refused
 
     @property
     def rest(self) -> bytes:
@@ -223,7 +230,7 @@ class Child:
     def stderr(self) -> str:
         """The last lines the process wrote to stderr; complete after :meth:`kill`."""
         lines = bytes(self._tail).decode("utf-8", "replace").splitlines()
-        return "\n".join(lines[-STDERR_LINES:])
+        return readable("\n".join(lines[-STDERR_LINES:]), longest=STDERR_BYTES)
 
     def _signal(self, number: signal.Signals) -> None:
         # The group outlives its leader as long as anything is in it, and then its number is not reused.

@@ -41,7 +41,7 @@ def trouble_of(child: Child, failure: Silence | messages.BadLine, place: Place) 
     elif isinstance(failure, Ended):
         trouble = ended(child.exit_status(), failure.partial, place)
     else:
-        trouble = _silent(failure, place)
+        trouble = _silent(child, failure, place)
     child.kill(gently=isinstance(trouble, TimedOut))
     trouble.detail = child.stderr()
     return trouble
@@ -107,11 +107,25 @@ def _too_long(failure: TooLong, place: Place) -> ProtocolBroken:
     return ProtocolBroken(f"{what}, beginning {begin}; answer with what was asked for, or {RAISE} answer=MIB")
 
 
-def _silent(failure: Silence, place: Place) -> TimedOut:
-    so_far = f" (only part of a line came: {messages.quote(failure.partial)})" if failure.partial else ""
-    what = f"no answer within {place.seconds:g} s while {place.doing}{so_far}"
+def _silent(child: Child, failure: Silence, place: Place) -> TimedOut:
     limit = "start" if place.starts else "call"
-    return TimedOut(f"{what}; {RAISE} {limit}=SECONDS, or {ALONE}")
+    seen, advice = _seen(child, failure)
+    what = f"no answer within {place.seconds:g} s while {place.doing}{seen}"
+    return TimedOut(f"{what}; {advice}{RAISE} {limit}=SECONDS, or {ALONE}")
+
+
+def _seen(child: Child, failure: Silence) -> tuple[str, str]:
+    """What there was instead of an answer, and the likeliest way to put it right."""
+    if failure.partial:
+        said = messages.quote(failure.partial)
+        if messages.is_json(failure.partial):
+            return f" (a whole answer came, but not the end of its line: {said})", "end it with a newline, "
+        return f" (only part of a line came: {said})", ""
+    if child.deaf:
+        return " (its stdin is closed)", "read stdin until shutdown, "
+    if child.unheard:
+        return " (it has not read the request)", ""
+    return "", "flush stdout after every answer, "
 
 
 def _signal_name(number: int) -> str:

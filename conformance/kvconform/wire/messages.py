@@ -6,6 +6,7 @@ The shape is that of JSON-RPC 2.0 without batches and notifications; ``docs/wire
 from __future__ import annotations
 
 import json
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator
 from itertools import count
 from typing import Annotated, Any, Generic, Literal, NoReturn, TypeVar, cast
@@ -259,11 +260,19 @@ def read_answer(line: bytes, form: TypeAdapter[Answer[ResultT]], *, id: int) -> 
         answer = form.validate_json(line)
     except ValidationError as error:
         _reject(line, error, asked=id)
-    if b"NaN" in line or b"Infinity" in line:
-        _strict_json(line)  # pydantic reads these tokens where a field may hold anything
+    _strict_json(line)  # pydantic takes the last of two fields of a name, and NaN where anything may stand
     if answer.id != id and not (answer.id is None and answer.error and answer.error.kind == "protocol"):
         raise BadLine(f"answers request {answer.id} where request {id} was asked", line)
     return answer
+
+
+def is_json(line: bytes) -> bool:
+    """Whether a line, or what came of one, is a whole JSON value."""
+    try:
+        _strict_json(line)
+    except BadLine:
+        return False
+    return True
 
 
 def quote(line: bytes) -> str:
@@ -284,13 +293,18 @@ def _reject(line: bytes, error: ValidationError, *, asked: int | None = None) ->
 
 def _strict_json(line: bytes) -> Any:
     try:
-        return json.loads(line.decode(), parse_constant=_not_json)
+        return json.loads(line.decode(), parse_constant=_not_json, object_pairs_hook=_object)
     except UnicodeDecodeError as bad:
         raise BadLine(f"not UTF-8 (byte {bad.start})", line, code=NOT_JSON) from None
     except _NotANumberError as token:
         raise BadLine(f"holds {token}, which is not JSON", line, code=NOT_JSON) from None
-    except (ValueError, RecursionError):
-        raise BadLine("not JSON", line, code=NOT_JSON) from None
+    except _TwiceError as name:
+        raise BadLine(f"has the field {name} twice in one object", line) from None
+    except (json.JSONDecodeError, RecursionError):
+        why = "begins with a byte order mark, so it is not JSON" if line.startswith(BOM_UTF8) else "not JSON"
+        raise BadLine(why, line, code=NOT_JSON) from None
+    except ValueError:  # Python's own limit
+        raise BadLine("holds a number of thousands of digits", line) from None
 
 
 def _reject_message(line: bytes, error: ValidationError, data: dict[str, Any], asked: int | None) -> NoReturn:
@@ -315,6 +329,19 @@ def _first_fault(error: ValidationError) -> str:
 
 class _NotANumberError(Exception):
     pass
+
+
+class _TwiceError(Exception):
+    pass
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two fields of a name every reader takes another one, so there may not be two."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        names = [name for name, _ in pairs]
+        raise _TwiceError(next(repr(name) for name in names if names.count(name) > 1))
+    return data
 
 
 def _not_json(token: str) -> NoReturn:

@@ -21,6 +21,7 @@ from kvconform.scenario import Scenario
 from . import diagnosis, messages
 from .child import Child, Ended, Silence
 from .limits import Limits, chosen_limits
+from .readable import readable
 from .starter import Starter
 
 
@@ -132,6 +133,8 @@ class ProcessImplementation:
         return self._error(answer.error, child) if answer.result is None else answer.result
 
     def _exchange(self, child: Child, scenario: Scenario) -> messages.Answer[Observation]:
+        if not child.answers and (early := child.unasked()):  # it could pass for the answer
+            raise messages.BadLine("an answer before the request", early, code=messages.NOT_JSON)
         number = child.next_id()
         line = child.ask(messages.run_line(number, scenario), seconds=self.limits.call)
         answer = messages.read_answer(line, messages.OBSERVED, id=number)
@@ -146,14 +149,16 @@ class ProcessImplementation:
 
     def _error(self, error: messages.WireError | None, child: Child) -> Refusal:
         assert error is not None
+        message = readable(error.message)
         if error.kind == "refused":
-            return Refusal(message=error.message)
+            return Refusal(message=message)
         if error.kind == "unsupported":
-            raise Unsupported(error.message)
-        detail = "\n".join(filter(None, (error.data.detail if error.data else "", child.stderr())))
+            raise Unsupported(message)
+        detail = readable(error.data.detail) if error.data else ""
+        detail = "\n".join(filter(None, (detail, child.stderr())))
         if error.kind == "protocol":
-            raise ProtocolBroken(error.message, detail=detail)
-        raise Trouble(error.message, detail=detail)
+            raise ProtocolBroken(message, detail=detail)
+        raise Trouble(message, detail=detail)
 
     def _let_go(self, child: Child, failure: Ended) -> None:
         """Tell an end that belongs to the last answer from one that this scenario caused.

@@ -11,6 +11,7 @@ from kvconform.implementation import FEATURES, Capabilities, Info, StartFailed, 
 from . import diagnosis, messages
 from .child import Child, Silence
 from .limits import Limits
+from .readable import is_readable
 
 START_ATTEMPTS = 2
 """Starts tried for one scenario once the first start of all has worked; the second may be luckier."""
@@ -142,6 +143,9 @@ def accepted(answer: messages.Answer[messages.Initialized], line: bytes) -> Info
     if not messages.OLDEST_PROTOCOL <= answer.result.protocol <= messages.PROTOCOL:
         asked = f"{messages.OLDEST_PROTOCOL} to {messages.PROTOCOL}"
         raise messages.BadLine(f"protocol {answer.result.protocol} where {asked} was asked for", line)
+    for name, text in answer.result.implementation:
+        if not is_readable(text):
+            raise messages.BadLine(f"result.implementation.{name} holds a control character", line)
     unknown = unknown_capability(answer.result.capabilities)
     if unknown:
         raise messages.BadLine(unknown, line)
