@@ -242,6 +242,13 @@ CASES = (
         says="wrong content of a quantized cache",
     ),
     Case(
+        name="a copy that is the cache itself",
+        statement=partial(contents.cache_content, **EXACT),
+        scenario=made(SMALL, {"op": "copy"}, observe=CONTENT),
+        wrong=lambda data: data["records"][1].update(current=0, objects=data["records"][0]["objects"]),
+        says="nothing new was made: operation 1, copy() answered with object 0",
+    ),
+    Case(
         name="a plain row that changed",
         statement=partial(contents.cache_content, **EXACT),
         scenario=made({**PLAIN, "key_dim": 2, "value_dim": 3}, observe=CONTENT),

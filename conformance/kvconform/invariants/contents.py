@@ -194,8 +194,17 @@ def _operate(operation: Operation, books: Books, current: int, now: int, size: i
 def cache_content(
     scenario: CacheScenario, observation: CacheObservation, accepts: RowJudge
 ) -> Iterator[Finding]:
-    """Every cache holds the rows that were written to it, after every operation."""
+    """Every cache holds the rows that were written to it, after every operation; what is made anew is new."""
+    met = 0
     for entry in cache_entries(scenario, observation):
+        if isinstance(entry.operation, Copy | SaveLoad | StateRoundTrip | Convert) and entry.current < met:
+            yield Finding(
+                message=f"nothing new was made: {entry.where} answered with object {entry.current}",
+                expected=f"object {met}",
+                observed=f"object {entry.current}",
+            )
+            return
+        met = len(entry.objects)
         for number, book in entry.books.items():
             if number < len(entry.objects):
                 yield from _wrong_look(entry.where, number, book, entry.objects[number], accepts)
