@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import partial
-from itertools import cycle
+from itertools import cycle, islice
 from typing import Any
 
 from hypothesis import strategies as st
@@ -158,9 +158,11 @@ def _boundary(context: Context) -> tuple[Scenario, ...]:
 def _all_ways(context: Context) -> tuple[Scenario, ...]:
     """From 250 rows to 260, to a full buffer of 512, and one row beyond."""
     rows = (Append(rows=10), Append(rows=252), Append(rows=1))
+    widths, cases = declared.bits(context), _growth_cases(context)
+    pairs = islice(zip(cycle(widths), cycle(cases), strict=True), max(len(widths), len(cases)))
     return tuple(
         caches.scenario(_growing(context, case, bits, 250), *rows, observe=caches.CONTENT)
-        for bits, case in zip(declared.bits(context), cycle(_growth_cases(context)), strict=False)
+        for bits, case in pairs
     )
 
 
