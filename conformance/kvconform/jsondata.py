@@ -27,11 +27,17 @@ def first_fault(error: ValidationError) -> str:
     """The first thing that is wrong with a document, in one line: which field, what, and its value."""
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"])
-    said = _FAULTS.get(first["type"], first["msg"])
-    shown = isinstance(first["input"], str | int | float) and first["type"] not in _FAULTS
+    known = _FAULTS.get(first["type"])
+    said = known.format(**first.get("ctx", {})) if known else first["msg"]
+    shown = isinstance(first["input"], str | int | float) and not known
     value = f", not {first['input']!r}" if shown else ""
     return f"{place}: {said}{value}" if place else f"{said}{value}"
 
 
-_FAULTS = {"extra_forbidden": "there is no such field", "json_invalid": "not JSON"}
+_FAULTS = {
+    "extra_forbidden": "there is no such field",
+    "json_invalid": "not JSON",
+    "union_tag_not_found": "no field {discriminator}, which says what this is",
+    "union_tag_invalid": "{discriminator} is '{tag}', must be one of {expected_tags}",
+}
 """What pydantic says less clearly, or with a value that is the whole document."""

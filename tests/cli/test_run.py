@@ -82,6 +82,16 @@ def test_an_implementation_that_does_not_start_gives_3_and_a_report(
     assert "a_module_that_nobody_has" in report["error"]
 
 
+def test_a_process_that_ends_at_once_is_told_what_was_asked_of_it(kvconform: Command) -> None:
+    done = kvconform("run", f"exec:{sys.executable} -c pass", *ONE)
+    assert (done.code, done.out) == (3, "")
+    assert (
+        "exited with status 0 while answering initialize; that is the first request on its stdin" in done.err
+    )
+    assert "run the command by hand to see why it ends" in done.err
+    assert "Traceback" not in done.err
+
+
 def test_a_process_that_breaks_the_protocol_gives_3(kvconform: Command, tmp_path: Path) -> None:
     (tmp_path / "driver.py").write_text("print('hello')\n")
     done = kvconform("run", f"exec:{sys.executable} driver.py", *ONE)

@@ -76,7 +76,9 @@ def test_explain_says_where_the_own_tests_can_be_listed(
         (("replay", "wrong.json"), "resolve.requested: Input should be a valid integer, not 'many'"),
         (("replay", "gone.json"), "check 'GS-4.tiee' does not exist in this version; near are GS-4.tie"),
         (("report", "words.json"), "log words.json, line 1: not JSON"),
-        (("report", "missing.jsonl"), "log missing.jsonl: cannot be read"),
+        (("report", "missing.jsonl"), "log missing.jsonl: cannot be read: No such file or directory. Give a"),
+        (("report", "old.json"), "log old.json, line 1: no field 'event', which says what this is"),
+        (("replay", "odd.json"), "'kind' is 'dance', must be one of 'resolve', 'quantize'"),
         (("report", "."), "log .: cannot be read: Is a directory. Give a file that a run wrote"),
         (("replay", "typo.json", "--implementation", "nobody"), "resolve.bits: there is no such field"),
         (("replay", "good.json", "--implementation", "nobody"), "'nobody' is not known"),
@@ -96,7 +98,8 @@ def test_a_mistake_is_one_line_and_2(
     (tmp_path / "words.json").write_text("nonsense\n")
     (tmp_path / "good.json").write_text(json.dumps(good))
     (tmp_path / "list.json").write_text("[]")
-    (tmp_path / "old.json").write_text(json.dumps({**good, "version": 0}))
+    (tmp_path / "odd.json").write_text(json.dumps({"version": 1, "kind": "dance"}))
+    (tmp_path / "old.json").write_text(json.dumps({**good, "version": 0}) + "\n")
     (tmp_path / "typo.json").write_text(json.dumps({**good, "bits": 4}))
     (tmp_path / "wrong.json").write_text(json.dumps({**good, "requested": "many"}))
     replay = Replay(
@@ -112,6 +115,21 @@ def test_a_mistake_is_one_line_and_2(
     assert told in done.err
     assert done.err.count("\n") == 1
     assert done.out == ""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here, which is always full")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("record", "--requirement", "GS-4", "-o", "/dev/full"),
+        ("vectors", "export", "--requirement", "GS-4", "-o", "/dev/full"),
+    ],
+)
+def test_a_full_disk_is_one_line_and_2(kvconform: Command, arguments: tuple[str, ...]) -> None:
+    done = kvconform(*arguments)
+    assert done.code == 2
+    assert "/dev/full: cannot be written: No space left on device. Make room" in done.err
+    assert done.err.count("\n") == 1
 
 
 def test_check_says_that_everything_is_wired(kvconform: Command) -> None:

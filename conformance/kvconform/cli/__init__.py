@@ -5,6 +5,7 @@ Modules of the commands import what they need inside them, so that ``kvconform -
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 
@@ -29,6 +30,11 @@ def main(arguments: list[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output, such as head, has gone
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return INTERRUPTED
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        print("kvconform: no space left to write to. Make room and try again.", file=sys.stderr)
+        return USAGE
     return code if isinstance(code, int) else USAGE if code else 0
 
 

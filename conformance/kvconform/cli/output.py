@@ -82,12 +82,19 @@ def write_report(verdicts: Sequence[Verdict], *, json: Path | None, junit: Path 
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a report; a disk that is full, or a folder that has gone meanwhile, is told as such."""
-    try:
+    """Write a report; a full disk, or a folder that has gone meanwhile, is told as such."""
+    with telling_why(path):
         path.write_text(text, encoding="utf-8")
+
+
+@contextmanager
+def telling_why(path: Path, *, what: str = "report") -> Generator[None]:
+    """Around what writes a file: says which, why not, and what to do."""
+    try:
+        yield
     except OSError as error:
         raise UserError(
-            f"report {path}: cannot be written: {error.strerror}. Make room, or give another path."
+            f"{what} {path}: cannot be written: {error.strerror}. Make room, or give another path."
         ) from None
 
 

@@ -12,7 +12,7 @@ import typer
 
 from ..errors import UserError, near_matches
 from .limits import LimitOption
-from .output import check_reports, check_writable, console, fail, printing_after, write_report
+from .output import check_reports, check_writable, console, fail, printing_after, telling_why, write_report
 
 if TYPE_CHECKING:
     from ..implementation import Implementation
@@ -162,7 +162,8 @@ def export(
     if output is None:
         sys.stdout.write(text)
     else:
-        output.write_text(text, encoding="utf-8")
+        with telling_why(output, what="file of vectors"):
+            output.write_text(text, encoding="utf-8")
 
 
 def _dialects(names: list[str]) -> set[str]:

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import UserError
 from .limits import LimitOption
-from .output import check_writable
+from .output import check_writable, telling_why
 
 EXAMPLES = 3
 """Generated scenarios a check that are recorded by default: a file that one still reads."""
@@ -64,4 +64,6 @@ def record(
         session.close()
     if not asked:
         raise UserError(f"nothing that is selected applies to {implementation}: no request to record.")
-    typer.echo(f"{record_requests(asked, output)} scenarios in {output}. Run: ./driver < {output}")
+    with telling_why(output, what="file of requests"):
+        count = record_requests(asked, output)
+    typer.echo(f"{count} scenarios in {output}. Run: ./driver < {output}")

@@ -96,7 +96,7 @@ def closing_lines(verdict: Verdict) -> list[str]:
         message = (
             verdict.log.broken.message if verdict.log.broken else "the run was cut short before it began"
         )
-        return [message if name in message else f"{name}: not judged: {message}"]
+        return [not_judged(name, message)]
     header = verdict.log.header
     lines = [
         f"{name}, dialect {_dialect(verdict)}: {tally_text(verdict, 'requirement')} "
@@ -114,6 +114,11 @@ def closing_lines(verdict: Verdict) -> list[str]:
     if not verdict.complete:
         lines.append("INCOMPLETE: the run was cut short, so this is no verdict." + _busy(verdict))
     return lines
+
+
+def not_judged(name: str, message: str) -> str:
+    """Why there is no verdict; most messages name the implementation themselves."""
+    return message if name.removeprefix("exec:") in message else f"{name}: not judged: {message}"
 
 
 def _shoulds(verdict: Verdict) -> list[str]:

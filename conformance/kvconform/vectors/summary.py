@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from ..report.failure import render_failure
-from ..report.table import COLUMNS, tally_text
+from ..report.table import COLUMNS, not_judged, tally_text
 from ..report.verdict import Verdict
 
 LEGEND = f"{COLUMNS}, counted in vectors"
@@ -27,7 +27,7 @@ def closing_lines(verdict: Verdict) -> list[str]:
     subject, header = verdict.implementation, verdict.log.header
     if header is None:
         message = verdict.log.broken.message if verdict.log.broken else "nothing was asked"
-        return [message if subject.name in message else f"{subject.name}: not judged: {message}"]
+        return [not_judged(subject.name, message)]
     name = f"{subject.name} {subject.version or ''}".rstrip()
     dialect = subject.dialect if isinstance(subject.dialect, str) else "of its own"
     return [

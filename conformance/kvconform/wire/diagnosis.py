@@ -15,6 +15,10 @@ from .child import Child, Ended, Silence, TooLong
 from .limits import Limits
 
 ALONE = "to see it alone, 'kvconform record -o FILE' and run the process on FILE under a debugger"
+BY_HAND = (
+    "that is the first request on its stdin, and it has to answer until shutdown (docs/wire.md): "
+    "run the command by hand to see why it ends"
+)
 RAISE = "raise the limit with --limit"
 STDOUT = "only answers belong on stdout, one a line; print everything else to stderr"
 
@@ -63,7 +67,8 @@ def ended(status: int | None, partial: bytes, place: Place) -> Trouble:
         what = f"the process exited in the middle of a line while {place.doing}: {messages.quote(partial)}"
         return ProtocolBroken(f"{what}; end every answer with a newline and flush it")
     name, how = exit_words(status)
-    return Crash(f"the process {how} while {place.doing}{so_far}; {ALONE}", signal=name)
+    advice = BY_HAND if place.starts else ALONE
+    return Crash(f"the process {how} while {place.doing}{so_far}; {advice}", signal=name)
 
 
 def lingers(place: Place) -> TimedOut:
