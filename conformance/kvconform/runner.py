@@ -30,6 +30,9 @@ INTERRUPT_SECONDS = 1.0
 """What a run has to end by itself after Ctrl-C, before it is killed: about what one waits for a prompt.
 The log is written event by event, so nothing is lost either way."""
 
+MOST_PER_CORE = 8
+"""Workers for each core: more than that would not be quicker even where an implementation mostly waits."""
+
 KEPT_LOGS = 20
 """Logs of earlier runs that are kept: enough to look back at yesterday's."""
 
@@ -194,8 +197,14 @@ def _prune(folder: Path) -> None:
 
 def usable_workers(asked: int | None) -> int:
     """How many workers a run gets: by default two, where there are two cores: each start costs."""
+    cores = os.cpu_count() or 1
     if asked is None:
-        return min(2, os.cpu_count() or 1)
+        return min(2, cores)
+    if asked > MOST_PER_CORE * cores:
+        raise UserError(
+            f"-n {asked}: too many processes for {cores} cores, each loads everything anew. "
+            f"Give {MOST_PER_CORE * cores} or less."
+        )
     return asked
 
 

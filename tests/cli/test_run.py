@@ -126,6 +126,7 @@ def test_a_stale_known_failure_gives_4_and_is_named(kvconform: Command, tmp_path
         (("reference", "--junit", "."), "report .: cannot be written: Is a directory"),
         (("reference", "--json", ""), "report .: cannot be written: Is a directory"),
         (("reference", "--json", "r", "--junit", "./r"), "/r: two reports would go there. Give each a file"),
+        (("reference", "-n", "100000"), "-n 100000: too many processes for"),
         (("reference", "--known-failures", ""), "known-failures file .: cannot be read: Is a directory"),
         (("reference", "--known-failures", "none.toml"), "known-failures file none.toml: cannot be read"),
     ],
