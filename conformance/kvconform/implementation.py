@@ -53,6 +53,26 @@ FEATURES: dict[str, str] = {
 """Every feature that can be declared, with what it means."""
 
 
+KNOWN: dict[str, tuple[object, ...]] = {
+    "kinds": ("resolve", "quantize", "cache", "container", "iterate", "generate"),
+    "bits": (2, 3, 4, 5, 6, 8),
+    "group_sizes": (32, 64, 128),
+    "dtypes": ("float32", "float16", "bfloat16"),
+    "layers": ("plain", "chunked", "rotating", "quantized", "recurrent", "composite"),
+    "features": tuple(FEATURES),
+}
+"""Everything that can be declared."""
+
+
+def unknown_capability(capabilities: Capabilities) -> str:
+    """What is declared that nobody knows: a misspelt feature would silently never be judged."""
+    for name, values in KNOWN.items():
+        for value in getattr(capabilities, name):
+            if value not in values:
+                return f"unknown {name} {value!r} (known: {', '.join(map(str, values))})"
+    return ""
+
+
 class Info(Document):
     """Who the implementation is and which dialect it declares."""
 

@@ -12,7 +12,7 @@ from .checks import Check, Context
 from .errors import BROKEN, UserError
 from .examine import Result, examine, examples_for, judge_scenario, why_not
 from .guard import Guarded, nothing_excused
-from .implementation import Implementation, StartFailed
+from .implementation import Implementation, StartFailed, unknown_capability
 from .implementations import registry
 from .known import KnownFailures
 from .matching import Matcher
@@ -43,6 +43,8 @@ def context_of(implementation: Implementation, *, budget: str) -> Context:
         dialect = dialect_from(info.dialect)
     except ValueError as error:
         raise StartFailed(f"{info.name}: {error}. Correct the dialect in its info.") from None
+    if unknown := unknown_capability(info.capabilities):
+        raise StartFailed(f"{info.name}: {unknown}. Correct the capabilities in its info.")
     return Context(info=info, dialect=dialect, budget=budget)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import kvconform
 import pytest
 from kvconform.errors import UserError
-from kvconform.implementation import Implementation, Info
+from kvconform.implementation import Implementation, Info, StartFailed
 from kvconform.implementations import reference
 from kvconform.observation import Observation, ResolveObservation
 from kvconform.report.log import read_log
@@ -32,6 +32,13 @@ class _HighTie:
 
     def close(self) -> None:
         self.closed = True
+
+
+class _Misspelt(_HighTie):
+    @property
+    def info(self) -> Info:
+        capabilities = self._reference.info.capabilities.model_copy(update={"features": ("convrt",)})
+        return self._reference.info.model_copy(update={"capabilities": capabilities})
 
 
 @pytest.fixture(autouse=True)
@@ -128,6 +135,11 @@ def test_a_name_that_names_nothing_is_a_user_error(spec: str, told: str) -> None
 def test_an_implementation_that_does_not_start_says_why() -> None:
     with pytest.raises(kvconform.StartFailed, match=r"command '\./nothing-here' was not found"):
         kvconform.run_conformance("exec:./nothing-here", requirements=["GS-4"])
+
+
+def test_a_concept_that_nobody_knows_is_an_error_of_the_start() -> None:
+    with pytest.raises(StartFailed, match=r"unknown features 'convrt' \(known: container, .* in its info"):
+        kvconform.run_conformance(_Misspelt, requirements=["GS-4"])
 
 
 def test_a_factory_that_gives_something_else_is_told_what_to_return() -> None:

@@ -214,6 +214,38 @@ def test_what_cannot_be_started_has_code_three(capsys: pytest.CaptureFixture[str
     assert "module json has no no_such_function" in said.err
 
 
+def test_a_declaration_that_cannot_be_is_told_and_has_code_three(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "misdeclared.py").write_text(MISDECLARED, encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)
+    for name, told in (
+        ("dialect", "dialect 'propsal' is not known"),
+        ("feature", "unknown features 'convrt'"),
+    ):
+        assert main(["vectors", "check", f"misdeclared:{name}"]) == 3
+        assert told in capsys.readouterr().err
+
+
+MISDECLARED = """
+from kvconform.implementations.reference import factory
+
+class Declared:
+    def __init__(self, **changes):
+        self.info = factory().info.model_copy(update=changes)
+
+    def run(self, scenario):
+        return factory().run(scenario)
+
+def dialect():
+    return Declared(dialect="propsal")
+
+def feature():
+    return Declared(capabilities=factory().info.capabilities.model_copy(update={"features": ("convrt",)}))
+"""
+
+
 def test_a_driver_is_judged_like_the_reference_in_this_process(capsys: pytest.CaptureFixture[str]) -> None:
     command = f"exec:{sys.executable} -m kvconform serve reference"
     assert main(["vectors", "check", command]) == 0

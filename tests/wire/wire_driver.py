@@ -208,6 +208,14 @@ def introduce(id, behaviour):
         return write(b"\xef\xbb\xbf" + answer(id, told).encode())
     if behaviour == "start-colours":
         told["implementation"] = {**told["implementation"], "name": "\x1b[31mred"}
+    if behaviour == "start-nameless":
+        told["implementation"] = {**told["implementation"], "name": ""}
+    if behaviour == "start-long-name":
+        told["implementation"] = {**told["implementation"], "version": "1." * 50}
+    if behaviour == "start-unknown-bits":
+        told["capabilities"] = {"bits": [4, 7]}
+    if behaviour == "start-unknown-size":
+        told["capabilities"] = {"group_sizes": [0, 64]}
     if behaviour == "start-without-flush":
         return sys.stdout.buffer.write(answer(id, told).encode())
     if behaviour == "start-answers-ahead":

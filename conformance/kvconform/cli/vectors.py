@@ -84,13 +84,20 @@ def _verdict(spec: str, chosen: Sequence[Vector], known: KnownFailures) -> Verdi
     from ..implementation import StartFailed
     from ..report.log import Broken, Log
     from ..report.verdict import verdict_of
+
+    try:
+        return _judged(spec, _start(spec), chosen, known)
+    except StartFailed as failed:
+        return verdict_of(Log(broken=Broken(spec=spec, message=str(failed))), spec=spec)
+
+
+def _judged(
+    spec: str, implementation: Implementation, chosen: Sequence[Vector], known: KnownFailures
+) -> Verdict:
+    """The verdict, with what went wrong when the implementation was ended as a note."""
     from ..session import notes_of
     from ..vectors.checking import check_vectors
 
-    try:
-        implementation = _start(spec)
-    except StartFailed as failed:
-        return verdict_of(Log(broken=Broken(spec=spec, message=str(failed))), spec=spec)
     try:
         verdict = check_vectors(spec, implementation, chosen, known=known)
     finally:

@@ -6,17 +6,18 @@ import contextlib
 import weakref
 from collections.abc import Mapping, Sequence
 
-from kvconform.implementation import FEATURES, Capabilities, Info, StartFailed, Trouble
+from kvconform.implementation import Info, StartFailed, Trouble, unknown_capability
 
 from . import diagnosis, messages
 from .child import Child, Silence
 from .limits import Limits
 from .readable import is_readable
 
+LONGEST_NAME = 80
+"""Characters of a name or version: they stand in tables."""
+
 START_ATTEMPTS = 2
 """Starts tried for one scenario once the first start of all has worked; the second may be luckier."""
-
-_EVERYTHING = Capabilities(kinds=("resolve", "quantize", "cache", "container", "iterate", "generate"))
 
 
 class Starter:
@@ -146,20 +147,13 @@ def accepted(answer: messages.Answer[messages.Initialized], line: bytes) -> Info
     for name, text in answer.result.implementation:
         if not is_readable(text):
             raise messages.BadLine(f"result.implementation.{name} holds a control character", line)
+        if len(text) not in range(1, LONGEST_NAME + 1):
+            why = f"result.implementation.{name} has {len(text)} characters, 1 to {LONGEST_NAME} are due"
+            raise messages.BadLine(why, line)
     unknown = unknown_capability(answer.result.capabilities)
     if unknown:
         raise messages.BadLine(unknown, line)
     return answer.result.info()
-
-
-def unknown_capability(capabilities: Capabilities) -> str:
-    """What is declared that nobody knows: a misspelt feature would silently never be judged."""
-    known = {name: getattr(_EVERYTHING, name) for name in ("kinds", "dtypes", "layers")}
-    for name, values in {**known, "features": tuple(FEATURES)}.items():
-        for value in getattr(capabilities, name):
-            if value not in values:
-                return f"unknown {name} {value!r} (known: {', '.join(values)})"
-    return ""
 
 
 def _kill_all(children: set[Child]) -> None:
