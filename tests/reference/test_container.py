@@ -275,6 +275,23 @@ def test_when_settled_disarms_iff_the_rest_is_over_the_line_and_incompatible(
 
 
 @pytest.mark.requirement("CT-12")
+def test_when_settled_stays_armed_for_a_layer_over_the_line_that_a_later_pass_can_convert() -> None:
+    empty = CacheContainer([plain(0)], dialect=replace(SETTLING, threshold="at-least"))
+    empty.maybe_quantize(4, 64, 0)
+    assert show_all(empty.layers) == ["S0"]
+    assert empty.armed
+    first = rotating(3)
+    held_up = CacheContainer([first, plain(12)], dialect=replace(SETTLING, scope="first-then-all"))
+    held_up.maybe_quantize(4, 64, 10)
+    assert show_all(held_up.layers) == ["R3", "S12"]
+    assert held_up.armed
+    write(first, 9)
+    held_up.maybe_quantize(4, 64, 10)
+    assert show_all(held_up.layers) == ["R12", "Q12:64,4"]
+    assert not held_up.armed
+
+
+@pytest.mark.requirement("CT-12")
 def test_a_call_without_bits_settles_nothing() -> None:
     container = CacheContainer([plain(12, 80)], dialect=SETTLING)
     container.maybe_quantize(None, 64, 10)

@@ -746,6 +746,15 @@ def test_a_dialect_read_from_a_file_refuses_what_the_named_one_refuses() -> None
     for dialect, layer in ((Dialect(), plain(12, 80)), (Dialect(rotating="convert"), rotating(12))):
         assert policy.maybe_quantize([layer], 4, dialect=read_back(dialect))
     policy.maybe_quantize([plain(5)], 4, 0, dialect=read_back(Dialect(bad_options="per-call")))
+    with pytest.raises(ValueError, match="group size 0"):
+        policy.maybe_quantize([plain(5)], 4, 0, dialect=read_back(Dialect(bad_options="refuse")))
+
+
+@pytest.mark.requirement("MQ-8")
+def test_a_dialect_read_from_a_file_waits_for_empty_layers_as_the_named_one() -> None:
+    dialect = read_back(Dialect(empty_layer="wait"))
+    plan = policy.plan_pass([plain(12), plain(0)], 4, 64, 10, dialect=dialect)
+    assert (plan.triggered, plan.waiting) == (True, True)
 
 
 @pytest.mark.requirement("QP-1", "QP-2", "MQ-11")
