@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -115,6 +116,13 @@ def build(log: Log, prompt: Any = (3, 4, 5), *, answer: str = "tokens", **option
     """An iterator over a recording container, explicit processor and sampler unless the options say else."""
     options = {"container": Container(log), "processor": Processor(log), "sampler": Sampler(log), **options}
     return TokenIterator(list(prompt), Model(log, answer=answer), **options)
+
+
+def drained(iterator: TokenIterator) -> list[int]:
+    """The tokens up to the end, of an iterator that is to end within twenty."""
+    tokens = list(islice(iterator, 20))
+    assert len(tokens) < 20, "it does not end"
+    return tokens
 
 
 def names(log: Log) -> list[str]:
@@ -250,7 +258,7 @@ def test_the_sampler_first_form_takes_prefill_step_max_tokens_and_a_processor() 
         prefill_step=7,
         max_tokens=1,
     )
-    assert list(iterator) == [5]
+    assert drained(iterator) == [5]
     assert only(log, "prepare")[0][3] == 7
     assert len(only(log, "process")) == 2
 
@@ -263,7 +271,7 @@ def test_the_prompt_array_form_warns_and_equals_the_general_form_with_a_list() -
         iterator = form(
             [3, 4, 5], Model(log), cache=["layer"], parameters=parameters, processor=Processor(log)
         )
-        return log, list(iterator)
+        return log, drained(iterator)
 
     with pytest.warns(DeprecationWarning, match="from_prompt_array is deprecated; call TokenIterator"):
         old = run(TokenIterator.from_prompt_array)
@@ -513,13 +521,13 @@ def test_exactly_the_limit_comes_out_each_for_one_call_and_then_it_ends_for_ever
     parameters = GenerateParameters(max_tokens=limit)
     iterator = build(log, parameters=parameters, processor=None, dialect=DIALECTS[name])
     before = len(only(log, "call"))
-    assert list(iterator) == list(range(6, 6 + limit))
+    assert drained(iterator) == list(range(6, 6 + limit))
     assert len(only(log, "call")) - before == limit
     assert len(only(log, "sample")) == limit + 1
     assert iterator.count == limit
     log.clear()
     assert [iterator.next_token() for _ in range(3)] == [None] * 3
-    assert list(iterator) == []
+    assert drained(iterator) == []
     assert (log, iterator.count) == ([], limit)
 
 
@@ -577,12 +585,12 @@ def test_the_count_does_not_rise_when_the_model_fails() -> None:
 
 @pytest.mark.requirement("NX-5")
 def test_prefill_time_covers_prepare_and_is_set_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter((10.0, 12.5, 100.0, 200.0))
+    clock = iter((10.0, 32.5, 100.0, 200.0))
     monkeypatch.setattr("kvconform_reference.iterator.time.perf_counter", lambda: next(clock))
     iterator = build([])
-    assert iterator.prefill_time == 2.5
+    assert iterator.prefill_time == 22.5
     iterator.next_token()
-    assert iterator.prefill_time == 2.5
+    assert iterator.prefill_time == 22.5
 
 
 @pytest.mark.requirement("NX-5")
@@ -605,8 +613,10 @@ def test_prefill_time_is_zero_until_the_prefill_is_over(monkeypatch: pytest.Monk
 @pytest.mark.requirement("PR-4", "PR-6", "ST-1", "NX-1")
 @pytest.mark.parametrize("answer", ["tokens", "logits"])
 @pytest.mark.parametrize("limit", [2, -1])
-@pytest.mark.parametrize("name", DIALECTS)
-def test_a_dialect_read_from_a_file_is_followed_as_the_named_one(name: str, limit: int, answer: str) -> None:
+@pytest.mark.parametrize("dialect", [*DIALECTS.values(), Dialect(logits_prefill="none")])
+def test_a_dialect_read_from_a_file_is_followed_as_the_one_in_the_code(
+    dialect: Dialect, limit: int, answer: str
+) -> None:
     def run(dialect: Dialect) -> tuple[Log, Any]:
         log: Log = []
         parameters = GenerateParameters(bits=4, max_tokens=limit)
@@ -616,7 +626,7 @@ def test_a_dialect_read_from_a_file_is_followed_as_the_named_one(name: str, limi
             return log, str(error)
         return log, [iterator.next_token() for _ in range(4)]
 
-    assert run(read_back(DIALECTS[name])) == run(DIALECTS[name])
+    assert run(read_back(dialect)) == run(dialect)
 
 
 @pytest.mark.requirement("PR-4", "PR-6")
