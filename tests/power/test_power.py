@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from kvconform.cli import main
@@ -124,6 +125,20 @@ def test_a_scenario_that_a_fault_does_not_touch_is_answered_as_by_the_reference(
     assert len(untouched) < len(asked)
     for one in untouched:
         assert faulty(name).run(one.scenario) == one.answer
+
+
+def test_a_replay_asks_a_fault_once_for_each_scenario(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    answering = FaultyImplementation.run
+
+    def counting(made: FaultyImplementation, scenario: Any) -> Any:
+        asked.append(scenario)
+        return answering(made, scenario)
+
+    monkeypatch.setattr(FaultyImplementation, "run", counting)
+    checks = [check for check in checks_for("GS") if check.id == "GS-4.tie"]
+    kills = list(trial.replayed(catalogued()["tie-goes-high"], "proposal", checks, _corpus()))
+    assert [kill.examples for kill in kills] == [len(asked)]
 
 
 def test_a_constant_touches_everything() -> None:

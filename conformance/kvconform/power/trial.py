@@ -11,7 +11,9 @@ from ..examine import Result, answer, examine, examples_for, judge_scenario
 from ..faults import Fault, FaultyImplementation
 from ..faults.fault import DialectSpec
 from ..implementation import Trouble, Unsupported
+from ..observation import Observation
 from ..outcomes import FAILURES
+from ..scenario import Scenario
 from ..session import context_of
 from .corpus import Asked, Corpus
 from .tracing import touches
@@ -106,7 +108,7 @@ def naming(fault: Fault, checks: Iterable[Check]) -> list[Check]:
 
 def replayed(fault: Fault, dialect: DialectSpec, checks: Iterable[Check], corpus: Corpus) -> Iterator[Kill]:
     """Put a fault to the scenarios of the corpus: what :func:`examine` finds there, without generating."""
-    faulty = FaultyImplementation(fault, dialect)
+    faulty = _Remembering(FaultyImplementation(fault, dialect))
     needed = touches(fault)
     for check in checks:
         kill = _replay(check, faulty, corpus, needed)
@@ -114,9 +116,32 @@ def replayed(fault: Fault, dialect: DialectSpec, checks: Iterable[Check], corpus
             yield kill
 
 
-def _replay(
-    check: Check, faulty: FaultyImplementation, corpus: Corpus, needed: frozenset[str] | None
-) -> Kill | None:
+class _Remembering:
+    """A faulty implementation that is asked once where its answer is first compared and then judged."""
+
+    def __init__(self, faulty: FaultyImplementation) -> None:
+        self.info = faulty.info
+        self._faulty = faulty
+        self._asked: Scenario | None = None
+        self._answer: Observation | Exception | None = None
+
+    def run(self, scenario: Scenario) -> Observation:
+        """The answer, or what was raised instead of one."""
+        if self._asked is not scenario:
+            self._asked, self._answer = scenario, self._ask(scenario)
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        assert self._answer is not None
+        return self._answer
+
+    def _ask(self, scenario: Scenario) -> Observation | Exception:
+        try:
+            return self._faulty.run(scenario)
+        except Exception as error:  # raised again, each time it is asked for
+            return error
+
+
+def _replay(check: Check, faulty: _Remembering, corpus: Corpus, needed: frozenset[str] | None) -> Kill | None:
     judged = refused = 0
     last: Result | None = None
     for asked in corpus.asked(check):
@@ -134,7 +159,7 @@ def _replay(
 
 def _result(
     check: Check,
-    faulty: FaultyImplementation,
+    faulty: _Remembering,
     corpus: Corpus,
     asked: Asked,
     needed: frozenset[str] | None,
@@ -147,7 +172,7 @@ def _result(
     return judge_scenario(check, faulty, corpus.context, asked.scenario)
 
 
-def _same(faulty: FaultyImplementation, asked: Asked) -> bool:
+def _same(faulty: _Remembering, asked: Asked) -> bool:
     try:
         return answer(faulty, asked.scenario) == asked.answer
     except Unsupported:
