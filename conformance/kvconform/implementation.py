@@ -55,7 +55,7 @@ FEATURES: dict[str, str] = {
 
 KNOWN: dict[str, tuple[object, ...]] = {
     "kinds": ("resolve", "quantize", "cache", "container", "iterate", "generate"),
-    "bits": (2, 3, 4, 5, 6, 8),
+    "bits": (1, 2, 3, 4, 5, 6, 8),  # MLX takes 1 as well (MQ-14)
     "group_sizes": (32, 64, 128),
     "dtypes": ("float32", "float16", "bfloat16"),
     "layers": ("plain", "chunked", "rotating", "quantized", "recurrent", "composite"),
