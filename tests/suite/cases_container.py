@@ -311,6 +311,13 @@ CASES = (
         says="asking changed layer 0",
     ),
     Case(
+        name="arrays given by asking",
+        statement=holders.same_fill_as_given,
+        scenario=made([{"kind": "recurrent", "filled": False}]),
+        wrong=put("steps.0.objects.0.state", [0, 1]),
+        says="asking changed layer 0",
+    ),
+    Case(
         name="dims given by asking",
         statement=holders.same_fill_as_given,
         scenario=made([{"kind": "plain"}]),

@@ -221,6 +221,33 @@ CASES = (
         says="bytes are not those of its rows",
     ),
     Case(
+        name="converted rows that a growth changes",
+        statement=storage.growth_keeps_converted_rows,
+        scenario=made(
+            {"kind": "plain", "length": 2, "key_dim": 32, "value_dim": 32}, CONVERT, APPEND, observe=CONTENT
+        ),
+        wrong=flip("records.2.objects.1.values.scales.data"),
+        says="a growth lost converted rows: the scales of the values",
+    ),
+    Case(
+        name="converted rows that are packed no more",
+        statement=storage.growth_keeps_converted_rows,
+        scenario=made(
+            {"kind": "plain", "length": 2, "key_dim": 32, "value_dim": 32}, CONVERT, APPEND, observe=CONTENT
+        ),
+        wrong=put("records.2.objects.1.keys", zeros("float32", 1, 1, 3, 32)),
+        says="the keys of a converted cache are not packed",
+    ),
+    Case(
+        name="a converted cache that takes no rows",
+        statement=storage.growth_keeps_converted_rows,
+        scenario=made(
+            {"kind": "plain", "length": 2, "key_dim": 32, "value_dim": 32}, CONVERT, APPEND, observe=CONTENT
+        ),
+        wrong=put("records.2.error", {"kind": "internal", "message": "no"}),
+        says="an append to a converted cache raised",
+    ),
+    Case(
         name="a direct conversion to other bits",
         statement=storage.converted_directly,
         scenario=made(PLAIN, CONVERT),

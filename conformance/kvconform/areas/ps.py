@@ -91,7 +91,10 @@ def _penalty_examples(context: Context) -> tuple[Scenario, ...]:
 
 
 def _penalised_turns(context: Context) -> Any:
-    """A second turn, whose processor must know its own prompt alone: the context would hold both."""
+    """A second turn, whose processor must know its own prompt alone: the context would hold both.
+
+    Without layers: what becomes of those between turns is RF-1's business.
+    """
     turn = st.builds(
         lambda length, seed, nexts: iterations.turn(length, seed=seed, nexts=nexts, repetition_penalty=4.0),
         st.integers(1, 3),
@@ -101,7 +104,7 @@ def _penalised_turns(context: Context) -> Any:
     models = st.builds(ScriptedModel, seed=st.integers(0, 20), vocab=st.sampled_from((7, 16, 5)))
     return st.builds(
         lambda one, two, cache, model: iterations.scenario(
-            EMPTY, one, two.model_copy(update={"cache": cache}), model=model
+            (), one, two.model_copy(update={"cache": cache}), model=model
         ),
         turn,
         turn,
@@ -115,7 +118,7 @@ def _penalised_turn_examples(_context: Context) -> tuple[Scenario, ...]:
     one, two = (iterations.turn(1, seed=seed, nexts=4, repetition_penalty=4.0) for seed in (0, 1))
     return tuple(
         iterations.scenario(
-            EMPTY, one, two.model_copy(update={"cache": cache}), model=ScriptedModel(vocab=7, seed=seed)
+            (), one, two.model_copy(update={"cache": cache}), model=ScriptedModel(vocab=7, seed=seed)
         )
         for cache in ("same", "caller-list")
         for seed in (1, 2)

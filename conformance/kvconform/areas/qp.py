@@ -93,6 +93,7 @@ def _built_examples(context: Context) -> tuple[Scenario, ...]:
         ChunkedLayer(length=5, chunk_size=4),
         RotatingLayer(length=5, max_size=4),
         RecurrentLayer(),
+        RecurrentLayer(filled=False),
     )
     declared_kinds = [layer for layer in kinds if declared.has(context, f"layer:{layer.kind}")]
     return tuple(containers.scenario(context, (layer,), ()) for layer in declared_kinds)

@@ -6,26 +6,20 @@ from collections.abc import Callable
 from typing import Any
 
 from kvconform_reference import storage
-from kvconform_reference.caches import quantized
 from kvconform_reference.caches.base import GROWTH_STEP, RowCache
 from kvconform_reference.caches.plain import PlainCache
 from kvconform_reference.caches.quantized import QuantizedBlock, QuantizedCache
 
 from .caches import growth_loses_a_row, keeps_last_scales
 from .fault import Fault
+from .marking import MARKS_CONVERTED, is_converted
 from .passes import one_head
 from .planting import Patch, wrapped
 from .tensors import wiped
 
 
-def _marks_converted(original: Any, source: Any, **options: Any) -> Any:
-    result = original(source, **options)
-    result.converted = True
-    return result
-
-
 def _converted_keeps_scales(original: Any, cache: Any, block: Any) -> Any:
-    if not vars(cache).get("converted"):
+    if not is_converted(cache):
         return original(cache, block)
     return keeps_last_scales(original, cache, block)
 
@@ -39,7 +33,7 @@ def _forgets_bits_in_memory(original: Any, state: Any) -> Any:
 
 
 def _uneven_heads_repeat(original: Any, cache: Any, block: Any) -> Any:
-    if block.shape.key_dim != block.shape.value_dim:
+    if block.shape.key_dim != block.shape.value_dim and not is_converted(cache):
         block = one_head(block)
     return original(cache, block)
 
@@ -51,7 +45,7 @@ ROWS = (
         breaks=("QC-2",),
         seen="law: codes do not depend on when a row was stored",
         patches=(
-            wrapped(quantized, "quantized_cache", _marks_converted),
+            MARKS_CONVERTED,
             wrapped(QuantizedCache, "packed", _converted_keeps_scales),
         ),
     ),
@@ -64,10 +58,10 @@ ROWS = (
     ),
     Fault(
         name="uneven-heads-repeat-the-first",
-        does="Where key and value dims differ every head that is written holds what the first one holds.",
+        does="Where dims differ every head written to a cache made empty holds what the first one holds.",
         breaks=("QC-7",),
         seen="B75, B25: grouped queries over other head dims",
-        patches=(wrapped(QuantizedCache, "append", _uneven_heads_repeat),),
+        patches=(MARKS_CONVERTED, wrapped(QuantizedCache, "append", _uneven_heads_repeat)),
     ),
 )
 
@@ -155,8 +149,8 @@ GROWTHS = (
         breaks=("QC-3",),
         seen="hazard of QC-3: from empty and after conversion",
         patches=(
-            wrapped(quantized, "quantized_cache", _marks_converted),
-            *_loses_a_row(lambda cache, _block: vars(cache).get("converted", False)),
+            MARKS_CONVERTED,
+            *_loses_a_row(lambda cache, _block: is_converted(cache)),
         ),
     ),
 )

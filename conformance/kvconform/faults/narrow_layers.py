@@ -15,9 +15,10 @@ from kvconform_reference.container import CacheContainer
 from kvconform_reference.dialect import Dialect
 from kvconform_reference.policy import Plan
 
-from ..implementations import reference_numbers
+from ..implementations import reference_layers, reference_numbers
 from .containers import REMEMBERS_SOURCE
 from .fault import Fault
+from .marking import MARKS_CONVERTED, is_converted
 from .passes import slots_of, with_changes
 from .planting import wrapped
 from .tensors import wiped
@@ -123,7 +124,7 @@ def _not_at_a_boundary(original: Any, layer: Any, start: int, dialect: Dialect) 
 
 def _answers_without_bits(original: Any, layers: Any, bits: Any, *rest: Any, dialect: Dialect) -> Any:
     if bits is None:
-        return any(policy.qualifies(layer, rest[-1], dialect) for layer in layers)
+        return any(policy.qualifies(layer, rest[-1], dialect) for layer in layers if layer.offset == 1)
     return original(layers, bits, *rest, dialect=dialect)
 
 
@@ -160,6 +161,13 @@ def _wipes_the_source(original: Any, cache: Any, block: Any) -> Any:
     return original(cache, block)
 
 
+def _fills_recurrent_layers(original: Any, layers: Any, bits: Any, dialect: Dialect) -> bool:
+    for layer in layers:
+        if layer.kind == protocol.RECURRENT and layer.empty:
+            reference_layers.put_number(layer, 0)
+    return original(layers, bits, dialect)
+
+
 def _free(change: Any) -> Any:
     """A change of the free pass alone; the container's is right."""
     return wrapped(policy, "maybe_quantize", change)
@@ -185,16 +193,20 @@ def _free_converts_empty(original: Any, layers: Any, bits: Any, *rest: Any, dial
     empty = [place for place, layer in enumerate(layers) if layer.kind == "plain" and layer.shape is None]
     others = [layer for place, layer in enumerate(layers) if place not in empty]
     answer = original(layers, bits, *rest, dialect=dialect)
-    if answer and others and rest[-1] >= 0 and all(layer.kind == "plain" for layer in others):
+    if answer and others and rest[-1] > 0 and all(layer.kind == "plain" for layer in others):
         for place in empty:
             layers[place] = policy.convert_layer(layers[place], rest[0], bits, dialect)
     return answer
 
 
 def _all_quantized_answers(original: Any, layers: Any, bits: Any, *rest: Any, dialect: Dialect) -> Any:
-    quantized_only = bool(layers) and all(layer.kind == protocol.QUANTIZED for layer in layers)
+    quantized_only = bool(layers) and all(map(_is_quantized_from_the_start, layers))
     answer = original(layers, bits, *rest, dialect=dialect)
     return answer or (bits is not None and quantized_only and rest[-1] >= 0)
+
+
+def _is_quantized_from_the_start(layer: Any) -> bool:
+    return layer.kind == protocol.QUANTIZED and not is_converted(layer)
 
 
 def _sealed_zero_rows(original: Any, layers: Any, bits: Any, *rest: Any, **options: Any) -> Plan:
@@ -209,6 +221,16 @@ def _refuse(_block: Any) -> Any:
     raise RuntimeError("the buffers of an empty conversion were never made")
 
 
+ASKING = (
+    Fault(
+        name="asking-fills-a-recurrent-layer",
+        does="A container that asks what it may quantize gives recurrent layers that hold nothing arrays.",
+        breaks=("QP-3",),
+        seen="hazard of QP-3: asking changes nothing",
+        patches=(wrapped(container, "armed_when_built", _fills_recurrent_layers),),
+    ),
+)
+
 PASSES = (
     Fault(
         name="line-at-a-growth-boundary",
@@ -219,7 +241,7 @@ PASSES = (
     ),
     Fault(
         name="answers-without-bits",
-        does="The free pass without bits does nothing and answers that a layer is over the line.",
+        does="The free pass without bits does nothing and answers that a layer of one row is over the line.",
         breaks=("MQ-1",),
         seen="hazard of MQ-1 and MQ-15",
         patches=(_free(_answers_without_bits),),
@@ -261,17 +283,17 @@ PASSES = (
     ),
     Fault(
         name="free-pass-converts-empty-layers",
-        does="The free pass also converts empty layers, the container's does not.",
+        does="The free pass also converts empty layers at a start above 0, the container's does not.",
         breaks=("MQ-8",),
         seen="B78: two entry points of one project",
         patches=(_free(_free_converts_empty),),
     ),
     Fault(
         name="quantized-list-answers-true",
-        does="The free pass answers that a list of quantized layers triggered.",
+        does="The free pass answers that a list of layers that came quantized triggered.",
         breaks=("MQ-15",),
         seen="hazard of MQ-15: an all-Q list",
-        patches=(_free(_all_quantized_answers),),
+        patches=(MARKS_CONVERTED, _free(_all_quantized_answers)),
     ),
     Fault(
         name="zero-row-conversion-is-sealed",
@@ -323,4 +345,4 @@ CONTAINERS = (
     ),
 )
 
-FAULTS = ASKED + PASSES + CONTAINERS
+FAULTS = ASKED + ASKING + PASSES + CONTAINERS

@@ -8,7 +8,7 @@ from typing import Any
 from ..checks import Finding
 from ..observation import CacheObservation, ObjectView, Packed
 from ..scenario import Append, CacheScenario, Convert, SaveLoad, StateRoundTrip, Trim
-from . import contents, ledger
+from . import contents, ledger, tensors
 from .contents import Entry
 
 GROWTH = 256
@@ -168,6 +168,30 @@ def _why_so_many(view: ObjectView, heads: int, itemsize: int) -> str:
         f"{each} values x {view.bits} bits / 8, and 2 x {itemsize} bytes of scale and bias "
         f"for every {view.group_size} values"
     )
+
+
+def growth_keeps_converted_rows(scenario: CacheScenario, observation: CacheObservation) -> Iterator[Finding]:
+    """QC-3: after a conversion and an append the converted rows are there, bit for bit.
+
+    For one head, a conversion and one append.
+    """
+    looks = [record.objects[record.current] for record in observation.records if record.error is None]
+    if len(looks) != 3:
+        yield _finding("an append to a converted cache raised", "operation 2", "no error", len(looks))
+        return
+    for side in ("keys", "values"):
+        before, after = getattr(looks[1], side), getattr(looks[2], side)
+        if not isinstance(before, Packed) or not isinstance(after, Packed):
+            yield _finding(
+                f"the {side} of a converted cache are not packed", "operation 2", "packed", "other"
+            )
+            continue
+        for part in ("packed", "scales", "biases"):
+            old, new = (tensors.row_bytes(getattr(one, part)) for one in (before, after))
+            if new[: len(old)] != old:
+                kept = sum(row == other for row, other in zip(old, new, strict=False))
+                what = f"a growth lost converted rows: the {part} of the {side}"
+                yield _finding(what, "operation 2", len(old), kept)
 
 
 def accounts_right(scenario: CacheScenario, observation: CacheObservation) -> Iterator[Finding]:

@@ -60,6 +60,13 @@ ORDER = (
         reports="O10",
     ),
     vector(
+        "mq-no-bits-one-row",
+        "MQ-1",
+        "a pass without bits answers that a layer is over the line",
+        free(S(1), steps=[mq(None)]),
+        dialects=ANSWERS,
+    ),
+    vector(
         "mq-no-bits",
         "MQ-1 MQ-2",
         "without bits some default width is used",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...scenario import RecurrentLayer
 from .words import C, E, L, M, Q, S, append, cache, container, free, mq, op, vector
 
 VECTORS = (
@@ -29,6 +30,12 @@ VECTORS = (
         "QP-3 MQ-2 CT-1",
         "the question whether a layer is quantizable returns a copy, or converts",
         container(S(5), E, C(20, 8), M, L(S(5)), steps=[mq(start=100), mq(start=100)], twin=True),
+    ),
+    vector(
+        "qp-asking-fills-nothing",
+        "QP-3",
+        "a container that asks what it may quantize gives a recurrent layer that holds nothing arrays",
+        container(RecurrentLayer(filled=False), S(1)),
     ),
     vector(
         "qp-chunked-at-start",
