@@ -20,7 +20,7 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["requirements.md", "scenario-reference.md", "reports.md"])
+@pytest.mark.parametrize("name", ["requirements.md", "scenario-reference.md", "reports.md", "mutation.md"])
 def test_a_generated_page_is_up_to_date(name: str) -> None:
     committed = DOCS.joinpath(name).read_text(encoding="utf-8")
     assert generator().pages()[name] == committed, f"docs/{name} is stale: run python docs/generate.py"
