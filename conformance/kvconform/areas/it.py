@@ -190,6 +190,45 @@ def _boost_and_penalty_example(_context: Context) -> tuple[Scenario, ...]:
     return (iterations.scenario((EMPTY,), turn),)
 
 
+def _one_of_two(context: Context) -> Any:
+    """An explicit sampler beside the parameters' penalty, or an explicit processor beside their sampler."""
+    turn = st.builds(
+        lambda length, nexts, seed, size, explicit: iterations.turn(
+            length,
+            seed=seed,
+            nexts=nexts,
+            repetition_penalty=2.0,
+            repetition_context_size=size,
+            **explicit,
+        ),
+        st.integers(1, 8),
+        st.integers(1, 5),
+        st.integers(0, 5),
+        st.sampled_from((20, 4)),
+        st.sampled_from(_explicit_one(context)),
+    )
+    models = st.builds(ScriptedModel, seed=st.integers(0, 20), vocab=st.sampled_from((5, 7)))
+    return st.builds(lambda one, model: iterations.scenario((EMPTY,), one, model=model), turn, models)
+
+
+def _one_of_two_examples(context: Context) -> tuple[Scenario, ...]:
+    """Small vocabularies, so that the penalty tells at once."""
+    return tuple(
+        iterations.scenario(
+            (EMPTY,),
+            iterations.turn(6, nexts=4, repetition_penalty=2.0, **explicit),
+            model=ScriptedModel(vocab=5, seed=seed),
+        )
+        for explicit in _explicit_one(context)
+        for seed in (0, 1)
+    )
+
+
+def _explicit_one(context: Context) -> list[dict[str, str]]:
+    explicit = [{"sampler": "argmin"}, {"sampler": "argmax"}] * declared.has(context, "feature:samplers")
+    return explicit + [{"processor": "boost"}] * declared.has(context, "feature:processors")
+
+
 def _penalised_once(context: Context, scenario: Any, observation: Any, _expect: Expect) -> Any:
     told = declared.has(context, "feature:processors")
     return steps.processed_once_each(scenario, observation, told=told)
@@ -370,6 +409,16 @@ CHECKS = (
         explicit=_boost_and_penalty_example,
         needs=("feature:processors|feature:process-only", "feature:penalty"),
         weight=0.5,
+    ),
+    Check(
+        requirement="IT-4",
+        name="one-of-two",
+        scenarios=_one_of_two,
+        judge=judges.same(projections.sampled, "what is not replaced is not the parameters'"),
+        oracle="reference",
+        explicit=_one_of_two_examples,
+        needs=("feature:samplers|feature:processors", "feature:penalty"),
+        weight=0.3,
     ),
     Check(
         requirement="IT-5",

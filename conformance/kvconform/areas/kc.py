@@ -227,7 +227,25 @@ def _saved_examples(context: Context) -> tuple[Scenario, ...]:
         CompositeLayer(children=(PlainLayer(length=1, **SMALL_DIMS), RecurrentLayer())),
     )
     kept = [layer for layer in made if declared.has(context, f"layer:{layer.kind}")]
-    return tuple(caches.scenario(layer, SaveLoad(), Append(rows=1), observe=caches.CONTENT) for layer in kept)
+    plain = (caches.scenario(layer, SaveLoad(), Append(rows=1), observe=caches.CONTENT) for layer in kept)
+    return (*plain, *_saved_rings(context))
+
+
+def _saved_rings(context: Context) -> tuple[Scenario, ...]:
+    """Rings filled by several rows at once: the offset alone does not tell where the oldest row is."""
+    if not declared.has(context, "layer:rotating"):
+        return ()
+    return tuple(
+        caches.scenario(
+            RotatingLayer(length=length, max_size=5, keep=1, **SMALL_DIMS),
+            *[Append(rows=1)] * singles,
+            SaveLoad(),
+            Append(rows=1, salt=1),
+            observe=caches.CONTENT,
+        )
+        for length in (9, 10, 11)
+        for singles in (1, 2)
+    )
 
 
 def _anything(context: Context) -> Any:

@@ -26,6 +26,12 @@ def _limits(_context: Context) -> tuple[Scenario, ...]:
     return tuple(iterations.scenario(EMPTY, iterations.turn(1, nexts=n, max_tokens=m)) for m, n in asked)
 
 
+def _far_limits(_context: Context) -> tuple[Scenario, ...]:
+    """Limits that a narrow integer would wrap: to something negative, to 1, to 0."""
+    asked = ((2**31, 2), (2**32 + 1, 3), (2**16, 2))
+    return tuple(iterations.scenario(EMPTY, iterations.turn(1, nexts=n, max_tokens=m)) for m, n in asked)
+
+
 def _several(_context: Context) -> tuple[Scenario, ...]:
     """More tokens than a first and a last one."""
     return (iterations.scenario(EMPTY, iterations.turn(1, nexts=5)),)
@@ -69,7 +75,7 @@ CHECKS = (
         name="limit",
         scenarios=_limited,
         judge=judges.declared(tokens.limit_kept),
-        explicit=_limits,
+        explicit=lambda context: (*_limits(context), *_far_limits(context)),
     ),
     Check(
         requirement="NX-1",

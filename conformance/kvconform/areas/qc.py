@@ -347,6 +347,27 @@ def _accounted(context: Context) -> Any:
     return written | converted
 
 
+def _accounted_examples(context: Context) -> tuple[Scenario, ...]:
+    """Each bit width at dims whose codes fill words evenly and not, converted where that is possible."""
+    size = _smallest(context)
+    written: tuple[Scenario, ...] = (
+        caches.scenario(QuantizedLayer(length=5, bits=8), observe=caches.ACCOUNTING),
+        caches.scenario(QuantizedLayer(length=500), Append(rows=20), observe=caches.ACCOUNTING),
+    )
+    if not declared.has(context, "feature:convert"):
+        return written
+    return written + tuple(
+        caches.scenario(
+            PlainLayer(length=1, key_dim=dim, value_dim=dim),
+            Convert(bits=bits, group_size=size),
+            observe=caches.ACCOUNTING,
+        )
+        for bits in declared.bits(context)
+        for dim in (96, 128, 160, 256)
+        if dim % size == 0
+    )
+
+
 def _sized(context: Context) -> Any:
     operations = st.lists(caches.appends | caches.trims, max_size=3)
     return caches.scenarios(caches.quantized(context), operations, observe=caches.ACCOUNTING)
@@ -487,10 +508,7 @@ CHECKS = (
         name="bytes",
         scenarios=_accounted,
         judge=judges.invariant(storage.bytes_fit),
-        explicit=_examples(
-            caches.scenario(QuantizedLayer(length=5, bits=8), observe=caches.ACCOUNTING),
-            caches.scenario(QuantizedLayer(length=500), Append(rows=20), observe=caches.ACCOUNTING),
-        ),
+        explicit=_accounted_examples,
     ),
     Check(
         requirement="QC-9",

@@ -21,6 +21,7 @@ from ..scenario import (
     ResolveScenario,
     RotatingLayer,
     Scenario,
+    TrimStep,
 )
 from ..strategies import containers, declared, layers, numbers
 from ..strategies import resolving as generated
@@ -65,7 +66,8 @@ def _passes_around(context: Context) -> Any:
     """A pass, rows, and a second pass: what was kept may not have disarmed it, or must have."""
     first = containers.pass_steps(context, start=st.sampled_from((0, 3, 8)), group_size=st.just(64))
     append = st.builds(AppendStep, rows=st.integers(1, 4))
-    return st.tuples(first) | st.tuples(first, append, first)
+    trim = st.builds(TrimStep, rows=st.integers(1, 20))
+    return st.tuples(first) | st.tuples(first, append, first) | st.tuples(trim, first)
 
 
 def _dropped(context: Context) -> tuple[Scenario, ...]:
@@ -77,6 +79,10 @@ def _dropped(context: Context) -> tuple[Scenario, ...]:
         containers.scenario(context, (chunked,), (passing,)),
         containers.scenario(context, (chunked, plain), (passing,)),
         containers.scenario(context, (chunked, PlainLayer()), (passing, append, passing)),
+        # Trimmed to no rows at all, one of them, and with others beside it: the offset stays above its rows.
+        containers.scenario(context, (chunked,), (TrimStep(rows=4), PassStep(bits=4))),
+        containers.scenario(context, (chunked,), (TrimStep(rows=3), PassStep(bits=4))),
+        containers.scenario(context, (plain, chunked), (TrimStep(rows=9), PassStep(bits=4), append)),
     )
 
 

@@ -31,6 +31,14 @@ def _ten(context: Context) -> tuple[Scenario, ...]:
     )
 
 
+def _far(context: Context) -> tuple[Scenario, ...]:
+    """Starts that a narrow integer would wrap to one below the five rows, and one next to the largest."""
+    return tuple(
+        containers.scenario(context, (PlainLayer(length=5),), (PassStep(bits=4, start=start),))
+        for start in (2**16 + 1, 2**31, 2**32 + 1, 2**53 - 1)
+    )
+
+
 def _empty(context: Context) -> Any:
     """Empty lists at start 0, then rows and another pass: whether the first one triggered shows in it."""
     first = containers.pass_steps(context, start=st.just(0), group_size=st.just(64))
@@ -60,6 +68,10 @@ def _minus_one(context: Context) -> tuple[Scenario, ...]:
     passing = PassStep(bits=4, start=-1)
     lists: tuple[tuple[Layer, ...], ...] = ((PlainLayer(length=1),), (PlainLayer(),))
     once = [containers.scenario(context, one, (passing,)) for one in lists]
+    once += [
+        containers.scenario(context, lists[0], (PassStep(bits=4, start=start),))
+        for start in (-(2**31) - 1, 1 - 2**32)
+    ]
     return (*once, containers.scenario(context, lists[1], (passing, AppendStep(rows=1), passing)))
 
 
@@ -109,7 +121,7 @@ CHECKS = (
         scenarios=_single,
         judge=judges.same(projections.outcomes, "another line"),
         oracle="reference",
-        explicit=_ten,
+        explicit=lambda context: (*_ten(context), *_far(context)),
     ),
     Check(
         requirement="TH-2",

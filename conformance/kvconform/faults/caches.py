@@ -116,6 +116,10 @@ def _copy_is_the_same(_original: Any, cache: Any) -> Any:
     return twin
 
 
+def _itself(original: Any, cache: Any) -> Any:
+    return cache if isinstance(cache, QuantizedCache) else original(cache)
+
+
 def _copy_shares_buffer(original: Any, cache: Any) -> Any:
     twin = original(cache)
     twin.peers = cache.peers = (*vars(cache).get("peers", (cache,)), twin)
@@ -171,6 +175,16 @@ def _shape_from_bytes(original: Any, dtype: str, shape: Any, data: bytes) -> Any
         count *= size
     width = len(data) // 4 // count if dtype == "uint32" and count else last
     return original(dtype, (*leading, width), data)
+
+
+def _whole_codes(original: Any, cache: Any) -> int:
+    """Words of ``32 // bits`` codes each, instead of words that are filled to the last bit."""
+    right, a_word = original(cache), 32 // cache.bits
+    if cache.shape is None:
+        return right
+    dims = (cache.shape.key_dim, cache.shape.value_dim)
+    words = sum(4 * (dim // a_word) - dim * cache.bits // 8 for dim in dims)
+    return right + cache.shape.heads * words
 
 
 def _raises_when_empty(original: Any, cache: Any) -> int:
@@ -339,6 +353,13 @@ QUANTIZED = (
         ),
     ),
     Fault(
+        name="bytes-of-whole-codes",
+        does="The bytes are those of words that hold whole codes only, as if no code straddled two words.",
+        breaks=("QC-8",),
+        seen="wrong implementations from the specification: 32 // bits codes a word",
+        patches=(wrapped(QuantizedCache, "row_nbytes", _whole_codes),),
+    ),
+    Fault(
         name="bytes-of-blocks",
         does="Bytes per block are taken for bytes per element.",
         breaks=("QC-8",),
@@ -358,6 +379,13 @@ QUANTIZED = (
         breaks=("QC-9",),
         seen="B66: a value handed out that changes later",
         patches=(wrapped(base.Cache, "copy", _copy_is_the_same),),
+    ),
+    Fault(
+        name="copy-is-the-cache-itself",
+        does="Copying a quantized cache gives the very same object.",
+        breaks=("QC-9",),
+        seen="hazard of QC-9: a reference-counted cache whose copy counts one more",
+        patches=(wrapped(base.Cache, "copy", _itself),),
     ),
     Fault(
         name="copy-shares-the-buffer",
@@ -479,6 +507,14 @@ def _first_child_trimmed(_original: Any, cache: Any, rows: int) -> int:
 def _saved_children_reversed(original: Any, cache: Any) -> Any:
     state = original(cache)
     return dataclasses.replace(state, children=state.children[::-1])
+
+
+def _ring_read_off_the_offset(original: Any, cache: Any) -> Any:
+    state = original(cache)
+    if state.kind != "rotating" or cache.offset < cache.max_size:
+        return state
+    around = (cache.offset - cache.max_size) % (cache.max_size - cache.keep)
+    return dataclasses.replace(state, parameters={**state.parameters, "oldest": cache.keep + around})
 
 
 def _rotating_saved_in_ring_order(original: Any, cache: Any) -> Any:
@@ -647,6 +683,13 @@ OTHERS = (
         breaks=("KC-6",),
         seen="B36: identical next append",
         patches=(wrapped(storage, "state_of", _rotating_saved_in_ring_order),),
+    ),
+    Fault(
+        name="ring-cursor-is-read-off-the-offset",
+        does="A restored rotating cache has its oldest row where single appends alone would have put it.",
+        breaks=("KC-6",),
+        seen="wrong implementations from the specification: the cursor is not saved but computed",
+        patches=(wrapped(storage, "state_of", _ring_read_off_the_offset),),
     ),
     Fault(
         name="children-saved-in-reverse",

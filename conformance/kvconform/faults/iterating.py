@@ -677,6 +677,13 @@ def _limit_off_by_one(original: Any, made: Any) -> bool:
         made._count += 1
 
 
+def _limit_wraps(original: Any, made: Any) -> bool:
+    limit = made._parameters.max_tokens
+    if limit is None or limit < 2**31:
+        return original(made)
+    return made._count >= (limit + 2**31) % 2**32 - 2**31
+
+
 def _zero_gives_one(original: Any, made: Any) -> bool:
     return original(made) and not (made._parameters.max_tokens == 0 and made._count == 0)
 
@@ -745,6 +752,13 @@ NEXT = (
         breaks=("NX-1",),
         seen="B55: the stop test comes after the append",
         patches=(wrapped(TokenIterator, "_limit_reached", _limit_off_by_one),),
+    ),
+    Fault(
+        name="limit-wraps-at-32-bits",
+        does="The limit is held in a signed integer of 32 bits.",
+        breaks=("NX-1",),
+        seen="wrong implementations from the specification: limits of 2^31 and above",
+        patches=(wrapped(TokenIterator, "_limit_reached", _limit_wraps),),
     ),
     Fault(
         name="limit-zero-gives-one",

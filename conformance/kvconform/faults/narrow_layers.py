@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kvconform_reference import container, group_size, policy, protocol
-from kvconform_reference.caches.base import GROWTH_STEP
+from kvconform_reference.caches.base import GROWTH_STEP, RowCache
 from kvconform_reference.caches.quantized import QuantizedCache
 from kvconform_reference.container import CacheContainer
 from kvconform_reference.dialect import Dialect
@@ -329,6 +329,15 @@ def _disarmed_far_below(original: Any, holder: Any, bits: Any, size: int = 64, s
 
 
 CONTAINERS = (
+    Fault(
+        name="rowless-chunk-is-converted",
+        does="A chunked layer that dropped its front and was then trimmed to no rows is converted.",
+        breaks=("QP-2",),
+        seen="wrong implementations from the specification: no rows are taken for all rows",
+        patches=(
+            wrapped(RowCache, "holds_every_row", lambda original, cache: original(cache) or cache.rows == 0),
+        ),
+    ),
     Fault(
         name="chunked-layers-are-copied",
         does="A container works on copies of the chunked layers that it was given.",

@@ -300,6 +300,23 @@ def _leaves_its_token(original: Any, made: Any, token: Any) -> None:
     made.container.looked_ahead = made._pending
 
 
+def _sampler_ends_the_penalty(original: Any, made: Any, explicit: Any) -> Any:
+    processor = getattr(made._processor, "_inner", made._processor)  # behind what logs it
+    if explicit is not None and isinstance(processor, RepetitionPenaltyProcessor):
+        made._processor = None
+    return original(made, explicit)
+
+
+EXPLICIT = (
+    Fault(
+        name="explicit-sampler-ends-the-penalty",
+        does="An explicit sampler replaces the parameters' processor too.",
+        breaks=("IT-4",),
+        seen="wrong implementations from the specification: one is given, so none is the parameters'",
+        patches=(wrapped(TokenIterator, "_sampler_for", _sampler_ends_the_penalty),),
+    ),
+)
+
 LATER_TURNS = (
     Fault(
         name="state-survives-in-the-container",
@@ -350,4 +367,4 @@ LATER_TURNS = (
     ),
 )
 
-FAULTS = PREFILL + STEPS + LATER_TURNS
+FAULTS = PREFILL + EXPLICIT + STEPS + LATER_TURNS

@@ -43,6 +43,15 @@ def _empty_only_at_zero(original: Any, layer: Any, start: int, dialect: Any) -> 
     return original(layer, start, dialect) and not (start < 0 and layer.offset == 0)
 
 
+def _in_32_bits(number: int) -> int:
+    """What a signed integer of 32 bits makes of it."""
+    return (number + 2**31) % 2**32 - 2**31
+
+
+def _start_wraps(original: Any, layer: Any, start: int, dialect: Any) -> bool:
+    return original(layer, _in_32_bits(start), dialect)
+
+
 def _negative_is_never(original: Any, layer: Any, start: int, dialect: Any) -> bool:
     return start >= 0 and original(layer, start, dialect)
 
@@ -299,6 +308,13 @@ THRESHOLD_FAULTS = (
         breaks=("TH-3",),
         seen="hazard of TH-3",
         patches=(wrapped(policy, "is_over_line", _negative_is_never),),
+    ),
+    Fault(
+        name="start-wraps-at-32-bits",
+        does="The start is held in a signed integer of 32 bits.",
+        breaks=("TH-1", "TH-3"),
+        seen="wrong implementations from the specification: a start of 2^31 and above",
+        patches=(wrapped(policy, "is_over_line", _start_wraps),),
     ),
     Fault(
         name="misfit-does-not-trigger",

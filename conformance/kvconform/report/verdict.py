@@ -75,9 +75,13 @@ class Verdict:
 
     @property
     def failed_checks(self) -> tuple[tuple[RequirementVerdict, Judged], ...]:
-        """Every check that failed, with its requirement; catch-alls behind those that say what is wrong."""
+        """Every check that failed, with its requirement; those that say best what is wrong come first.
+
+        An invariant names the mistake; a difference from the reference may be another mistake's consequence;
+        a catch-all says least.
+        """
         failed = [(requirement, result) for requirement in self.failures for result in requirement.failures]
-        return tuple(sorted(failed, key=lambda pair: pair[1].catch_all))
+        return tuple(sorted(failed, key=lambda pair: (pair[1].catch_all, pair[1].oracle == "reference")))
 
     def __repr__(self) -> str:
         """One line: who, how many requirements with each outcome, and the exit code."""

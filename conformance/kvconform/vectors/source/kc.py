@@ -221,4 +221,20 @@ def _saved() -> tuple[Source, ...]:
     )
 
 
-VECTORS = (*PLAIN, *ROTATING, *CHUNKED, *OTHERS, *_saved())
+SAVED_RINGS = tuple(
+    vector(
+        f"kc-saved-rotating-{singles}-after-many",
+        "KC-6",
+        "the place of the oldest row is computed from the offset, which several rows at once upset",
+        cache(
+            R(10, 5, keep=1, key_dim=32, value_dim=32),
+            *[op("append", rows=1, salt=1)] * singles,
+            op("save-load"),
+            op("append", rows=1, salt=2),
+            content=True,
+        ),
+    )
+    for singles in (1, 2)
+)
+
+VECTORS = (*PLAIN, *ROTATING, *CHUNKED, *OTHERS, *_saved(), *SAVED_RINGS)

@@ -26,6 +26,15 @@ VECTORS = (
         iterate(E, turns=[turn(4, 5, max_tokens=2)]),
         reports="mistral.rs#1539",
     ),
+    *(
+        vector(
+            f"nx-limit-{name}",
+            "NX-1",
+            "a limit in a narrow integer wraps: too few tokens come out, or none",
+            iterate(E, turns=[turn(2, 3, max_tokens=limit)]),
+        )
+        for name, limit in (("2-to-the-31", 2**31), ("beyond-2-to-the-32", 2**32 + 1))
+    ),
     vector(
         "nx-limit-none",
         "NX-1 NX-3",

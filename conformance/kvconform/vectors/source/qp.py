@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...scenario import RecurrentLayer
-from .words import C, E, L, M, Q, S, append, cache, container, free, mq, op, vector
+from .words import C, E, L, M, Q, S, append, cache, container, free, mq, op, trim, vector
 
 VECTORS = (
     vector(
@@ -54,6 +54,13 @@ VECTORS = (
         "QP-2 MQ-5",
         "a chunked layer that dropped rows becomes a quantized one whose rows are not its offset",
         free(C(20, 8, drop_front=True), S(3), steps=[mq(start=5)]),
+        dialects="proposal mlx-lm mlx-lm-0.29 mlx-lm-0.28 mlx-lm-0.26",
+    ),
+    vector(
+        "qp-chunked-dropped-trimmed",
+        "QP-2 MQ-5",
+        "a chunked layer that dropped rows and was trimmed to none passes for an empty one",
+        free(C(20, 8, drop_front=True), steps=[trim(8), mq()]),
         dialects="proposal mlx-lm mlx-lm-0.29 mlx-lm-0.28 mlx-lm-0.26",
     ),
     vector(

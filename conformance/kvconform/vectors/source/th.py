@@ -24,6 +24,15 @@ VECTORS = (
         )
         for rows in (255, 256, 257)
     ),
+    *(
+        vector(
+            f"th-start-{name}",
+            "TH-1",
+            "a start in a narrow integer wraps to one below the rows",
+            free(S(5), steps=[mq(start=start)]),
+        )
+        for name, start in (("2-to-the-31", 2**31), ("beyond-2-to-the-32", 2**32 + 1))
+    ),
     vector(
         "th-empty-at-zero",
         "TH-2 MQ-8",
