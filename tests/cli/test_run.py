@@ -26,7 +26,7 @@ def test_a_conforming_run_gives_0_and_reports_whatever_is_in_the_callers_environ
     done = process("run", "reference", *ONE, "--json", "r.json", "--junit", "r.xml", **hostile)
     assert done.code == 0, done.out + done.err
     assert "1 / 0 / 0 / 0 / 0" in done.out
-    assert "U requirements judged: 0 of 0" in done.out
+    assert "U (universal) requirements judged: 0 of 0" in done.out
     assert "seed 20261201" in done.out
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["implementation"]["dialect"] == "proposal"

@@ -184,7 +184,7 @@ def test_entries_of_vectors_that_were_not_asked_are_not_stale() -> None:
 def test_the_command_prints_a_table_and_ends_with_zero(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["vectors", "check", "reference", "--requirement", "GS"]) == 0
     out = capsys.readouterr().out
-    assert out.split()[:2] == ["area", "reference"]
+    assert out.split()[:3] == ["area", "about", "reference"]
     assert "counted in vectors" in out
     assert ", dialect proposal: " in out
 

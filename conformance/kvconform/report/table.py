@@ -10,7 +10,9 @@ from rich.table import Table
 from rich.text import Text
 
 from ..outcomes import ERRORS
+from ..requirements import area_titles
 from .failure import render_failure
+from .reasons import known_lines, unjudged_lines
 from .verdict import RequirementVerdict, Verdict
 
 COLUMNS = "passed / failed / errors / known failures / not judged"
@@ -46,11 +48,12 @@ def outcome_table(verdicts: Sequence[Verdict]) -> Table:
     """Areas down, implementations across, the counts of :data:`LEGEND` in the cells."""
     table = Table(box=None, header_style="bold", pad_edge=False)
     table.add_column("area")
+    table.add_column("about")
     for verdict in verdicts:
         table.add_column(Text(_title(verdict)), justify="right", no_wrap=True)
     for area in _areas(verdicts):
-        table.add_row(area, *(_cell(tally(_within(verdict, area))) for verdict in verdicts))
-    table.add_row("all", *(_cell(tally(verdict.requirements)) for verdict in verdicts), style="bold")
+        table.add_row(area, _about(area), *(_cell(tally(_within(verdict, area))) for verdict in verdicts))
+    table.add_row("all", "", *(_cell(tally(verdict.requirements)) for verdict in verdicts), style="bold")
     return table
 
 
@@ -101,7 +104,9 @@ def closing_lines(verdict: Verdict) -> list[str]:
     lines = [
         f"{name}, dialect {_dialect(verdict)}: {tally_text(verdict, 'requirement')} "
         f"(seed {header.seed}, budget {header.budget})",
-        f"U requirements judged: {judged} of {universal}",
+        f"U (universal) requirements judged: {judged} of {universal}",
+        *unjudged_lines(verdict),
+        *known_lines(verdict),
         *_shoulds(verdict),
         *(f"note: {note}" for note in verdict.notes),
     ]
@@ -151,6 +156,11 @@ def _dialect(verdict: Verdict) -> str:
 
 def _areas(verdicts: Sequence[Verdict]) -> list[str]:
     return list(dict.fromkeys(r.listed.area for verdict in verdicts for r in verdict.requirements))
+
+
+def _about(area: str) -> Text:
+    """The title of an area: cut, not wrapped, where the screen is narrow."""
+    return Text(area_titles().get(area, ""), no_wrap=True, overflow="ellipsis")
 
 
 def _within(verdict: Verdict, area: str) -> list[RequirementVerdict]:

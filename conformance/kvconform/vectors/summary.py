@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import shlex
-from collections import Counter
 from collections.abc import Iterator
 
 from ..report.failure import render_failure
+from ..report.reasons import unjudged_reasons
 from ..report.table import COLUMNS, not_judged, tally_text
 from ..report.verdict import Verdict
 
@@ -32,16 +32,10 @@ def closing_lines(verdict: Verdict) -> list[str]:
     dialect = subject.dialect if isinstance(subject.dialect, str) else "of its own"
     return [
         f"{name}, dialect {dialect}: {tally_text(verdict, 'vector')}",
-        *(f"not judged: {reason} ({count})" for reason, count in _reasons(verdict)),
+        *(f"not judged: {reason} ({count})" for reason, count in unjudged_reasons(verdict)),
         *(f"note: {note}" for note in verdict.notes),
         *(
             f"known failure is stale: {entry.key}: {entry.reason}. Take it out of {header.known_source}."
             for entry in verdict.stale
         ),
     ]
-
-
-def _reasons(verdict: Verdict) -> list[tuple[str, int]]:
-    """Why vectors were not judged, the most frequent reason first."""
-    unjudged = [v for v in verdict.requirements if v.outcome in ("unsupported", "not run")]
-    return Counter(vector.message or vector.outcome for vector in unjudged).most_common()
