@@ -101,7 +101,7 @@ def test_a_spec_that_names_nothing_says_what_to_do(my_module: str, spec: str, me
         ),
         ("registry_subject:broken", r"does not start: OSError: no device"),
         ("registry_subject:quits", r"does not start: SystemExit: not today"),
-        ("registry_subject:Empty", r"its info is a int; give a kvconform.implementation.Info"),
+        ("registry_subject:Empty", r"its info is a int; give a kvconform.Info"),
         ("registry_subject:Shy", r"asking for its info fails: ZeroDivisionError: division by zero; fix"),
         ("registry_subject:broken@x", r"does not start: TypeError: broken\(\) takes 0 positional arguments"),
         (

@@ -73,7 +73,8 @@ def run_conformance(
         for check in selected_checks(checks, requirements):
             recorder.write(session.examine(check))
     finally:
-        if made is not implementation:  # what the caller made is the caller's to close
+        # What the caller made is the caller's to close.
+        if isinstance(implementation, type) or not isinstance(implementation, Implementation):
             session.close()
         if notes := session.new_notes():
             recorder.write(Noted(notes=notes))
@@ -87,7 +88,8 @@ def _started(implementation: Given) -> tuple[str, Implementation]:
         check_spec(implementation)
         return implementation, start_implementation(implementation)
     if isinstance(implementation, Implementation) and not isinstance(implementation, type):
-        return _importable(type(implementation)), implementation
+        spec = _importable(type(implementation))
+        return spec, checked_implementation(spec, implementation)
     spec = _importable(implementation)
     return spec, checked_implementation(spec, implementation())
 

@@ -20,7 +20,7 @@ class Capabilities(Document):
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
     layers: tuple[str, ...] = ("plain", "chunked", "rotating", "quantized", "recurrent", "composite")
     features: tuple[str, ...] = ()
-    """Concepts it has, out of :data:`FEATURES`."""
+    """Concepts it has, out of the list of features in docs/dialects.md."""
 
 
 FEATURES: dict[str, str] = {

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 from pydantic import ValidationError
 
+from . import json_form
 from .checks import Check, Finding
 from .implementation import Crash, Implementation, Trouble, Unsupported
 from .observation import Observation, Refusal
@@ -54,7 +55,7 @@ class Raised(Trouble):
 def answer(implementation: Implementation, scenario: Scenario) -> Observation:
     """The observation; the exceptions that mean a refusal become one, all others trouble."""
     try:
-        return implementation.run(scenario)
+        return json_form.observation_of(implementation.run(scenario), scenario)
     except (Unsupported, Trouble):
         raise
     except ValidationError as error:

@@ -248,9 +248,12 @@ def test_an_answer_of_the_wrong_kind_is_a_broken_protocol():
 
 
 def test_an_answer_that_is_no_observation_is_a_broken_protocol():
-    result = run(check(), Scripted(lambda _scenario: {"group_size": 64}))  # pyright: ignore
+    result = run(check(), Scripted(lambda _scenario: 64))  # pyright: ignore
     assert result.outcome == "protocol"
-    assert result.message == "the answer is a dict, not an observation"
+    assert result.message == (
+        "the answer is no observation: run() returned int; "
+        "return a kvconform.ResolveObservation, or its JSON form (docs/wire.md) as a dict"
+    )
 
 
 def test_an_observation_that_cannot_be_built_is_a_broken_protocol():

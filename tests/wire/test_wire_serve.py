@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import wire_served as served
 from kvconform.implementation import Crash, ProtocolBroken, StartFailed, Trouble, Unsupported
-from kvconform.observation import QuantizeObservation, Refusal
+from kvconform.observation import QuantizeObservation, Refusal, ResolveObservation
 from kvconform.scenario import QuantizeScenario, Tensor
 from kvconform.wire import messages
 from kvconform.wire.process import PythonChild
@@ -79,13 +79,21 @@ def test_every_other_exception_is_an_internal_error_with_its_traceback(
 
 @pytest.mark.parametrize(
     ("requested", "message"),
-    [(served.MALFORMED, "group_size"), (served.NOTHING, r"run\(\) returned dict")],
+    [
+        (served.MALFORMED, "group_size"),
+        (served.NOTHING, r"run\(\) returned int; return a kvconform.ResolveObservation"),
+        (served.NO_FIELD, "resolve.group_size: Field required; return a kvconform.ResolveObservation"),
+    ],
 )
 def test_an_answer_that_is_no_observation_is_a_protocol_error_not_a_refusal(
     child: PythonChild, requested: int, message: str
 ) -> None:
     with pytest.raises(ProtocolBroken, match=f"the answer is no observation: (.|\n)*{message}"):
         child.run(resolve(requested))
+
+
+def test_an_answer_may_be_given_in_its_json_form(child: PythonChild) -> None:
+    assert child.run(resolve(served.JSON_FORM)) == ResolveObservation(group_size=64)
 
 
 def test_a_crash_in_native_code_leaves_the_python_stack() -> None:

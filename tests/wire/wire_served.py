@@ -15,6 +15,7 @@ VALUE, TYPE, NOT_IMPLEMENTED, EMPTY, UNSUPPORTED, KEY, EXIT, MALFORMED, NOTHING,
     10, 21
 )
 ABORT, ENVIRONMENT = 30, 31
+JSON_FORM, NO_FIELD = 40, 41
 
 
 class Served:
@@ -58,6 +59,10 @@ def _misbehave(requested: int) -> Observation | None:
     if requested == MALFORMED:
         return ResolveObservation(group_size="sixty-four")  # pyright: ignore[reportArgumentType]
     if requested == NOTHING:
+        return 3  # pyright: ignore[reportReturnType]
+    if requested == JSON_FORM:
+        return {"kind": "resolve", "group_size": 64}  # pyright: ignore[reportReturnType]
+    if requested == NO_FIELD:
         return {"kind": "resolve"}  # pyright: ignore[reportReturnType]
     if requested == REFUSAL:
         return Refusal(message="refused as an observation")

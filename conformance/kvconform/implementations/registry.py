@@ -21,7 +21,7 @@ from functools import partial
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
-from typing import Any
+from typing import Any, cast
 
 from ..implementation import Implementation, Info, StartFailed
 
@@ -157,9 +157,24 @@ def checked_implementation(spec: str, made: Any) -> Implementation:
             f"implementation {spec!r}: the factory returned a {type(made).__name__}, "
             f"which has no `info` and `run(scenario)`; return an object that has both"
         )
+    if isinstance(info, Mapping):
+        return _described(spec, made, cast("Mapping[str, Any]", info))
     if not isinstance(info, Info):
         raise StartFailed(
             f"implementation {spec!r}: its info is a {type(info).__name__}; "
-            f"give a kvconform.implementation.Info, which says who it is and what it declares"
+            f"give a kvconform.Info, which says who it is and what it declares, or its JSON form as a dict"
         )
     return made
+
+
+def _described(spec: str, made: Implementation, info: Mapping[str, Any]) -> Implementation:
+    """An implementation that says who it is with a dict."""
+    from ..json_form import Described, info_of  # only what is given in this form needs it
+
+    try:
+        return Described(made, info_of(info))
+    except ValueError as error:
+        raise StartFailed(
+            f"implementation {spec!r}: its info is a dict, but {error}; "
+            f"correct that, or give a kvconform.Info (docs/drivers/python.md)"
+        ) from error

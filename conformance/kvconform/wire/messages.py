@@ -314,10 +314,10 @@ def _reject_message(line: bytes, error: ValidationError, data: dict[str, Any], a
     code = BAD_PARAMS if isinstance(data.get("params"), dict) else BAD_REQUEST
     if asked is None and data.get("method") not in ("initialize", "run", "shutdown"):
         code = NO_METHOD if isinstance(data.get("method"), str) else BAD_REQUEST
-    raise BadLine(_first_fault(error), line, code=code, id=given) from None
+    raise BadLine(first_fault(error), line, code=code, id=given) from None
 
 
-def _first_fault(error: ValidationError) -> str:
+def first_fault(error: ValidationError) -> str:
     """``result.steps.0.foo: unknown field`` from pydantic's list of faults."""
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     # Of several faults the unknown field tells most: a misspelt name also makes another one missing.

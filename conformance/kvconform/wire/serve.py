@@ -16,12 +16,13 @@ from typing import BinaryIO
 
 from pydantic import ValidationError
 
+from kvconform import json_form
 from kvconform.errors import BROKEN, USAGE, UserError
-from kvconform.implementation import Implementation, Info, StartFailed, Unsupported
+from kvconform.implementation import Implementation, Info, ProtocolBroken, StartFailed, Unsupported
 from kvconform.implementations import registry
 from kvconform.implementations.refusals import REFUSALS
 from kvconform.observation import Refusal
-from kvconform.scenario import Document, Scenario
+from kvconform.scenario import Scenario
 
 from . import messages
 
@@ -107,11 +108,14 @@ def initialized(info: Info, protocol: int) -> messages.Initialized:
 def answer_run(implementation: Implementation, id: int, scenario: Scenario) -> bytes:
     """The answer line to one scenario."""
     try:
-        observation = implementation.run(scenario)
+        observation = json_form.observation_of(implementation.run(scenario), scenario)
     except Unsupported as error:
         return messages.error_line(id, messages.UNSUPPORTED, str(error))
+    except ProtocolBroken as error:
+        return messages.error_line(id, messages.NO_OBSERVATION, str(error), detail=error.detail)
     except ValidationError as error:  # a ValueError, but about the answer and not about the scenario
-        return _no_observation(id, str(error), detail=_end_of_traceback(error))
+        why = f"the answer is no observation: {error}"
+        return messages.error_line(id, messages.NO_OBSERVATION, why, detail=_end_of_traceback(error))
     except REFUSALS as error:
         return messages.error_line(id, messages.REFUSED, str(error) or type(error).__name__)
     except (Exception, SystemExit) as error:
@@ -119,15 +123,7 @@ def answer_run(implementation: Implementation, id: int, scenario: Scenario) -> b
         return messages.error_line(id, messages.INTERNAL, message, detail=_end_of_traceback(error))
     if isinstance(observation, Refusal):
         return messages.error_line(id, messages.REFUSED, observation.message)
-    if not isinstance(observation, Document):  # pyright: ignore[reportUnnecessaryIsInstance] - others' code
-        return _no_observation(id, f"run() returned {type(observation).__name__}")
     return messages.result_line(id, observation)
-
-
-def _no_observation(id: int, why: str, *, detail: str = "") -> bytes:
-    return messages.error_line(
-        id, messages.NO_OBSERVATION, f"the answer is no observation: {why}", detail=detail
-    )
 
 
 def _end_of_traceback(error: BaseException) -> str:
