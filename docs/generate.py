@@ -14,6 +14,7 @@ from typing import Any
 from kvconform import implementation, observation, requirements, scenario
 from kvconform.power.page import fault_page
 from kvconform.vectors.reports_page import reports_page
+from kvconform_reference import dialect, meanings
 from pydantic import BaseModel, TypeAdapter
 
 FOLDER = Path(__file__).parent
@@ -25,6 +26,7 @@ def pages() -> dict[str, str]:
     return {
         "requirements.md": requirements_page(),
         "scenario-reference.md": scenario_page(),
+        "dialects.md": dialect_page(),
         "reports.md": f"{NOTICE}\n{reports_page()}",
         "faults.md": f"{NOTICE}\n{fault_page(recorded('kill-matrix.json'))}",
         "mutation.md": f"{NOTICE}\n{mutation_page()}",
@@ -109,9 +111,16 @@ def prose(spec: dict[str, Any]) -> str:
 
 def field_row(key: str, spec: dict[str, Any], required: bool) -> str:
     """A table row."""
-    default = "required" if required else f"`{json_text(spec.get('default'))}`"
+    default = "required" if required else default_text(spec)
     cells = (f"`{key}`", type_text(spec), default, prose(spec))
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def default_text(spec: dict[str, Any]) -> str:
+    """A default as JSON; one that is built anew each time is not in the schema, but a document."""
+    if "default" not in spec and "$ref" in spec:
+        return f"{spec['$ref'].rpartition('/')[2]} with its defaults"
+    return f"`{json_text(spec.get('default'))}`"
 
 
 def type_text(spec: dict[str, Any]) -> str:
@@ -153,6 +162,87 @@ def json_text(value: object) -> str:
     if isinstance(value, BaseModel):
         return value.model_dump_json()
     return TypeAdapter(object).dump_json(value).decode()
+
+
+# ---------------------------------------------------------------- dialects and features
+
+
+def dialect_page() -> str:
+    """Every parameter and value, the named dialects, and every feature that can be declared."""
+    parameters = [parameter_section(name, meaning) for name, meaning in meanings.MEANINGS.items()]
+    names = list(dialect.DIALECTS)
+    table = [
+        f"| parameter | {' | '.join(code_span(name) for name in names)} |",
+        "|---" * (len(names) + 1) + "|",
+    ]
+    for parameter in dialect.PARAMETERS:
+        values = [value_text(getattr(known, parameter)) for known in dialect.DIALECTS.values()]
+        table.append(f"| `{parameter}` | {' | '.join(values)} |")
+    features = [f"| `{name}` | {text} |" for name, text in implementation.FEATURES.items()]
+    return (
+        "\n".join(
+            [
+                f"{NOTICE}\n{DIALECTS}",
+                *table,
+                "\n## Parameters\n",
+                "\n".join(parameters),
+                FEATURES,
+                *features,
+            ]
+        ).rstrip()
+        + "\n"
+    )
+
+
+def parameter_section(name: str, meaning: meanings.Meaning) -> str:
+    """What a parameter decides, where that is stated, and its values; the proposal's is marked."""
+    default = getattr(dialect.PROPOSAL, name)
+    rows = [
+        f"| {value_text(value)}{' (default)' if value == default else ''} | {text} |"
+        for value, text in meaning.values.items()
+    ]
+    ids = ", ".join(meaning.requirements)
+    return (
+        f"### {name}\n\n{meaning.decides} {ids}.\n\n| value | meaning |\n|---|---|\n" + "\n".join(rows) + "\n"
+    )
+
+
+def value_text(value: str | bool) -> str:
+    """A value as it is written in JSON, without the quotes."""
+    return f"`{value if isinstance(value, str) else json_text(value)}`"
+
+
+DIALECTS = """# Dialects and features
+
+Legitimate designs of dynamic quantization differ; a *dialect* says how, one decision a parameter. An
+implementation declares the one that it follows, and its answers to the dialect requirements are compared with
+the reference in that dialect. `kvconform run reference@NAME` shows how the reference fares in it.
+
+Declare it in `Info` (Python) or in the answer to `initialize` ([wire.md](wire.md)): a name of the table, or
+an object of parameters. **Parameters that the object leaves out are those of `proposal`**; an unknown
+parameter or value is an error of the start.
+
+```json
+{"threshold": "above", "scope": "per-layer", "owner": "caller-list"}
+```
+
+A dialect fixes what answers are compared with, and never excuses a universal requirement: `incompatible` =
+`error` and `rotating` = `error` describe designs that exist, but their passes raise because of a layer's dims
+or kind, which the universal MQ-17 forbids. So `kvconform run reference@mlx-lm`, which behaves exactly as it
+declares, fails MQ-17 by design, and so does every implementation that behaves like this. List it as a known
+failure ([cli.md](cli.md)) where you mean to keep it.
+
+## Named dialects
+"""
+
+FEATURES = """## Features
+
+Concepts that not every design has. What is not in the list `features` of an implementation's capabilities is
+not asked, and is reported as *not judged*; [requirements.md](requirements.md) says what each requirement
+needs.
+
+| feature | meaning |
+|---|---|"""
 
 
 # ---------------------------------------------------------------- mutation testing

@@ -20,7 +20,7 @@ class Capabilities(Document):
     dtypes: tuple[str, ...] = ("float32", "float16", "bfloat16")
     layers: tuple[str, ...] = ("plain", "chunked", "rotating", "quantized", "recurrent", "composite")
     features: tuple[str, ...] = ()
-    """Concepts it has, out of the list of features in docs/dialects.md."""
+    """Concepts it has, out of those that docs/dialects.md lists."""
 
 
 FEATURES: dict[str, str] = {
@@ -81,7 +81,7 @@ class Info(Document):
     language: str = "Python"
     backend: str = "cpu"
     dialect: str | dict[str, Any] = "proposal"
-    """A named dialect, or all parameters spelled out."""
+    """A named dialect, or parameters spelled out; those left out are the proposal's (docs/dialects.md)."""
     capabilities: Capabilities = Field(default_factory=Capabilities)
 
 

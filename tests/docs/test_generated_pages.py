@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from pathlib import Path
 from types import ModuleType
 
 import pytest
+from kvconform import requirements
+from kvconform_reference.dialect import DIALECTS, PARAMETERS, PROPOSAL, Dialect, dialect_from
+from kvconform_reference.meanings import MEANINGS
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -20,7 +24,9 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize("name", ["requirements.md", "scenario-reference.md", "reports.md", "mutation.md"])
+@pytest.mark.parametrize(
+    "name", ["requirements.md", "scenario-reference.md", "dialects.md", "reports.md", "mutation.md"]
+)
 def test_a_generated_page_is_up_to_date(name: str) -> None:
     committed = DOCS.joinpath(name).read_text(encoding="utf-8")
     assert generator().pages()[name] == committed, f"docs/{name} is stale: run python docs/generate.py"
@@ -31,3 +37,26 @@ def test_every_requirement_and_every_scenario_kind_has_its_place() -> None:
     assert "| MQ-13 | universal |" in pages["requirements.md"]
     assert "### ContainerScenario" in pages["scenario-reference.md"]
     assert "| `group_size` | integer | `64` |" in pages["scenario-reference.md"]
+
+
+def test_every_parameter_value_of_a_dialect_has_a_meaning_and_no_other() -> None:
+    assert {name: tuple(meaning.values) for name, meaning in MEANINGS.items()} == PARAMETERS
+
+
+def test_every_parameter_names_the_requirements_that_are_put_to_some_of_its_values_only() -> None:
+    for requirement in requirements.catalogue().values():
+        for parameter in requirement.dialects:
+            assert requirement.id in MEANINGS[parameter].requirements
+    named = {one for meaning in MEANINGS.values() for one in meaning.requirements}
+    assert named <= set(requirements.catalogue())
+
+
+def test_a_dialect_on_the_page_is_what_the_page_says_it_is() -> None:
+    page = DOCS.joinpath("dialects.md").read_text(encoding="utf-8")
+    spelled = json.loads(page.split("```json\n", 1)[1].split("```", 1)[0])
+    assert dialect_from(spelled) == Dialect(**{**PROPOSAL.as_dict(), **spelled})
+    assert all(f"`{name}`" in page for name in DIALECTS)
+
+
+def test_no_markup_of_docstrings_is_left_on_a_page() -> None:
+    assert not [name for name, text in generator().pages().items() if ":data:" in text or ":class:" in text]

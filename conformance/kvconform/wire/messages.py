@@ -119,7 +119,7 @@ class Initialized(Document):
     """The version spoken from here on, within the range that was asked for."""
     implementation: Identity
     dialect: str | dict[str, Any]
-    """A named dialect, or all parameters spelled out."""
+    """A named dialect, or parameters spelled out; those left out are the proposal's (docs/dialects.md)."""
     capabilities: Capabilities
 
     def info(self) -> Info:
