@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from .checks import Check
     from .session import Session
 
+SUITE = "kvconform.suite."
+
 MISSING = (
     "no implementation was named, so there is nothing to examine. "
     "Give one: pytest --pyargs kvconform.suite --kvconform NAME"
@@ -54,9 +56,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Bring in the rest, if this session examines an implementation."""
     if config.getoption("--kvconform"):
+        from .current_folder import search_the_current_folder
         from .judging import Judging
 
+        search_the_current_folder()
         config.pluginmanager.register(Judging(config), "kvconform-judging")
+    elif _names_the_suite(config) and not config.getoption("collectonly"):
+        raise pytest.UsageError(MISSING)
+
+
+def _names_the_suite(config: pytest.Config) -> bool:
+    """Whether the command line asks for the suite, each test of which would fail alone without a name."""
+    names = [argument.partition("::")[0] for argument in config.args]
+    return bool(config.getoption("pyargs")) and any(f"{name}.".startswith(SUITE) for name in names)
 
 
 @pytest.fixture(scope="session")

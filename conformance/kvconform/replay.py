@@ -60,6 +60,12 @@ def write_replay(replay: Replay, *, folder: Path = FOLDER) -> Path | None:
     return folder / name
 
 
+def run_folder(path: Path) -> Path | None:
+    """The folder that the run was started in, as the place of its replay file says; none if it was moved."""
+    folder = path.resolve().parent
+    return folder.parents[1] if folder.parts[-2:] == FOLDER.parts else None
+
+
 def replay_command(path: str | Path) -> str:
     """The command that runs a replay file again."""
     return f"kvconform replay {shlex.quote(os.fspath(path))}"

@@ -6,17 +6,19 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
 from cli_commands import SUBJECTS, Command, environment
 from kvconform import NonConforming, __version__, run_conformance
-from kvconform.replay import Replay, write_replay
+from kvconform.replay import FOLDER, Replay, write_replay
 from kvconform.report.log import read_log
 from kvconform.requirements import catalogue
 from kvconform.samples import SAMPLES
 from kvconform.scenario import ResolveScenario, as_data
+from kvconform.suite import checks_for
 
 
 def test_the_version_is_printed_without_loading_the_suite(kvconform: Command) -> None:
@@ -67,6 +69,7 @@ def test_explain_says_where_the_own_tests_can_be_listed(
     ("arguments", "told"),
     [
         (("list", "XX"), "area 'XX' does not exist"),
+        (("explain", "mq"), "MQ is an area, not a requirement. `kvconform list MQ` prints its requirements."),
         (("explain", "MQ-112"), "requirement 'MQ-112' does not exist; near are MQ-12"),
         (("replay", "missing.json"), "scenario file missing.json: cannot be read: No such file"),
         (("replay", "words.json"), "scenario file words.json, line 1 column 1: not JSON"),
@@ -160,8 +163,6 @@ def tie(tmp_path: Path) -> str:
         expected={"group_size": 64},
         observed={"group_size": 128},
     )
-    from kvconform.suite import checks_for
-
     name = next(check.id for check in checks_for("GS") if check.requirement == "GS-4")
     path = write_replay(replay.model_copy(update={"check": name}), folder=tmp_path)
     assert path is not None
@@ -184,6 +185,53 @@ def test_a_replay_that_cannot_be_started_gives_3(kvconform: Command, tie: str) -
     assert done.code == 3
     assert done.err.count("\n") == 1
     assert "Traceback" not in done.err
+
+
+@pytest.fixture
+def far_replay(tmp_path: Path) -> Callable[[str], Path]:
+    """Writes the replay file of a run in another folder than the current one."""
+
+    def write(implementation: str) -> Path:
+        folder = tmp_path / "run" / FOLDER
+        check = next(check.id for check in checks_for("GS") if check.requirement == "GS-4")
+        scenario = SAMPLES["resolve"]
+        replay = Replay(
+            implementation=implementation, requirement="GS-4", check=check, outcome="fail", scenario=scenario
+        )
+        path = write_replay(replay, folder=folder)
+        assert path is not None
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("implementation", "code"), [(f"exec:{sys.executable} driver.py", 3), ("mine_there:factory", 2)]
+)
+def test_a_replay_from_another_folder_names_the_one_that_its_command_is_relative_to(
+    kvconform: Command, far_replay: Callable[[str], Path], tmp_path: Path, implementation: str, code: int
+) -> None:
+    done = kvconform("replay", str(far_replay(implementation)))
+    assert done.code == code
+    told = f"{implementation} does not start here. It is relative to the folder of the run, {tmp_path}/run: "
+    assert done.err.startswith(f"kvconform: {told}replay there, or name it with --implementation")
+
+
+def test_a_replay_file_that_was_moved_still_says_what_its_command_is_relative_to(
+    kvconform: Command, far_replay: Callable[[str], Path], tmp_path: Path
+) -> None:
+    moved = far_replay("exec:./driver").rename(tmp_path / "moved.json")
+    assert "It is relative to the folder of the run: replay there" in kvconform("replay", str(moved)).err
+
+
+def test_a_replay_in_the_folder_of_the_run_blames_no_folder(
+    kvconform: Command, far_replay: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = far_replay("exec:./driver")
+    monkeypatch.chdir(tmp_path / "run")
+    done = kvconform("replay", str(path))
+    assert done.code == 3
+    assert "relative" not in done.err
 
 
 def test_a_bare_scenario_shows_the_references_answer(kvconform: Command, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from plugin_runs import Run
+from plugin_runs import SUBJECTS, Run, environment
 
 ROOT = Path(__file__).parents[2]
 
@@ -104,6 +104,40 @@ def test_without_an_implementation_the_suite_fails_and_says_what_to_give(small_r
     ran = small_run()
     assert ran.code == 1
     assert "--kvconform NAME" in ran.output
+
+
+@pytest.mark.parametrize("name", ["kvconform.suite", "kvconform.suite.test_gs"])
+def test_the_whole_suite_without_an_implementation_is_one_usage_error(small_run: Run, name: str) -> None:
+    ran = small_run("--pyargs", name)
+    assert ran.code == pytest.ExitCode.USAGE_ERROR
+    assert ran.output.strip().endswith("Give one: pytest --pyargs kvconform.suite --kvconform NAME")
+    assert ran.output.count("no implementation was named") == 1
+    assert "Traceback" not in ran.output
+
+
+def test_the_suite_can_be_listed_without_an_implementation(small_run: Run) -> None:
+    ran = small_run("--pyargs", "kvconform.suite", "--collect-only", "-q")
+    assert ran.code == 0, ran.output
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_an_implementation_in_the_current_folder_is_found_by_the_pytest_script(
+    tmp_path: Path, workers: tuple[str, ...]
+) -> None:
+    (tmp_path / "mine_here.py").write_text((SUBJECTS / "adapters.py").read_text())
+    script = Path(sys.executable).with_name("pytest")  # unlike python -m it does not search the folder
+    selected = ("--kvconform", "mine_here:good", "--kvconform-requirement", "GS-4")
+    command = [script, "-p", "no:cacheprovider", "-p", "kvconform.plugin", "-p", "xdist", *workers]
+    done = subprocess.run(
+        [*command, "--pyargs", "kvconform.suite", "--kvconform-budget", "quick", *selected],
+        cwd=tmp_path,
+        env={name: value for name, value in environment().items() if name != "PYTHONPATH"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "1 passed" in done.stdout
 
 
 @pytest.mark.parametrize(

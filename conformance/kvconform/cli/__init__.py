@@ -9,6 +9,7 @@ import errno
 import os
 import sys
 
+from ..current_folder import search_the_current_folder
 from ..errors import INTERRUPTED, USAGE, UserError
 
 
@@ -16,7 +17,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Run a command; the exit code of ``docs/cli.md``. A user's mistake is one line on stderr."""
     from .app import app
 
-    _search_the_current_folder()
+    search_the_current_folder()
     try:
         code = app(args=sys.argv[1:] if arguments is None else arguments, prog_name="kvconform")
     except SystemExit as end:
@@ -36,9 +37,3 @@ def main(arguments: list[str] | None = None) -> int:
         print("kvconform: no space left to write to. Make room and try again.", file=sys.stderr)
         return USAGE
     return code if isinstance(code, int) else USAGE if code else 0
-
-
-def _search_the_current_folder() -> None:
-    """As ``python -m`` does, which judges: what a run finds is found by a replay too."""
-    if "" not in sys.path:
-        sys.path.append("")

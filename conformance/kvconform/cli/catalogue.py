@@ -36,9 +36,14 @@ def explain(
     requirement: Annotated[str, typer.Argument(metavar="ID", help="A requirement, such as MQ-12.")],
 ) -> None:
     """Explain a requirement: what it says, to whom it applies, what judges it."""
-    from ..requirements import catalogue
+    from ..requirements import area_titles, catalogue
 
     found = catalogue().get(requirement.upper())
+    if requirement.upper() in area_titles():
+        area = requirement.upper()
+        raise UserError(
+            f"{area} is an area, not a requirement. `kvconform list {area}` prints its requirements."
+        )
     if found is None:
         near = near_matches(requirement, list(catalogue()))
         raise UserError(f"requirement {requirement!r} does not exist{near}. `kvconform list` prints all ids.")

@@ -37,18 +37,16 @@ def replay(
     if implementation is not None:
         check_spec(implementation)
     if isinstance(found, Replay):
-        raise typer.Exit(_replay(found, implementation or found.implementation))
+        raise typer.Exit(_replay(found, file, implementation))
     raise typer.Exit(_answer(found, implementation))
 
 
-def _replay(replay: Replay, spec: str) -> int:
-    from ..naming import check_spec
+def _replay(replay: Replay, file: Path, spec: str | None) -> int:
     from ..report.failure import render_failure
     from ..selection import listed_requirements
 
     check = _check_of(replay)
-    check_spec(spec)
-    session = _session(spec)
+    session = _session_of_file(file, replay) if spec is None else _session(spec)
     try:
         judged = session.judge(check, replay.scenario)
     finally:
@@ -86,6 +84,32 @@ def _session(spec: str) -> Session:
     from ..session import start_session
 
     return start_session(spec)
+
+
+def _session_of_file(file: Path, replay: Replay) -> Session:
+    """The implementation as the run named it; if it does not start, where the run was may be why."""
+    from ..naming import check_spec
+
+    try:
+        check_spec(replay.implementation)
+        return _session(replay.implementation)
+    except UserError as error:
+        raise UserError(_elsewhere(file, replay.implementation) + str(error), code=error.code) from None
+
+
+def _elsewhere(file: Path, spec: str) -> str:
+    """That the name is relative to the folder of the run, where it is and this is not that folder."""
+    from ..implementations.registry import FAULT, registered
+    from ..replay import run_folder
+
+    folder = run_folder(file)
+    if folder == Path.cwd() or spec.startswith(FAULT) or spec.partition("@")[0] in registered():
+        return ""
+    where = "the folder of the run" if folder is None else f"the folder of the run, {folder}"
+    return (
+        f"{spec} does not start here. It is relative to {where}: replay there, "
+        "or name it with --implementation as it is found from here. "
+    )
 
 
 def _answer(scenario: Scenario, spec: str | None) -> int:
