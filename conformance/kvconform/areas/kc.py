@@ -251,7 +251,9 @@ def _saved_rings(context: Context) -> tuple[Scenario, ...]:
 def _anything(context: Context) -> Any:
     """Any cache and any operations: the net under the others, without content."""
     kinds = declared.layer_kinds(context, "rotating", "chunked", "recurrent")
-    layer = layers.plain(layers.SMALL, numbers.compatible_dims()) | caches.quantized(context)
+    layer = layers.plain(layers.SMALL, numbers.compatible_dims())
+    if declared.has(context, "layer:quantized"):
+        layer |= caches.quantized(context)
     rows = caches.scenarios(layer, caches.operations(context))
     if not kinds:
         return rows
