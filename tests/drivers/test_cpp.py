@@ -115,21 +115,29 @@ namespace my_library {
 inline std::optional<std::int64_t> resolve_group_size(std::int64_t, std::int64_t, std::int64_t) { return 32; }
 }  // namespace my_library
 """
-MAIN = """
-int main() {
-  Driver driver;
-  return kvconform::serve(driver);
-}
-"""
 
 
 def test_the_first_function_of_the_page_makes_a_driver(folder: Path, tmp_path: Path) -> None:
+    page = support.page("cpp")
+    assert "in `example/main.cpp`, and in `tests/all_vectors.cpp`" in page
+    assert "rename `example::Driver` to `Driver`" in page
     for name, text in {
         "my_library/quantization.hpp": LIBRARY,
-        "example/first.cpp": support.code_block(support.page("cpp"), "cpp") + MAIN,
+        "example/driver.hpp": support.code_block(page, "cpp"),
+        "example/main.cpp": renamed(folder / "example" / "main.cpp"),
+        "tests/all_vectors.cpp": renamed(folder / "tests" / "all_vectors.cpp"),
     }.items():
-        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "kvconform.hpp").symlink_to(folder / "kvconform.hpp")
-    support.run_tool(["g++", "-std=c++17", "-Wall", "-I.", "example/first.cpp", "-o", "driver"], cwd=tmp_path)
+    compiler = ["g++", "-std=c++17", "-Wall", "-I."]
+    support.run_tool([*compiler, "example/main.cpp", "-o", "driver"], cwd=tmp_path)
+    support.run_tool([*compiler, "-fsyntax-only", "tests/all_vectors.cpp"], cwd=tmp_path)
     judged.check_first_driver([str(tmp_path / "driver")])
+
+
+def renamed(source: Path) -> str:
+    """The file with the name that the page says."""
+    text = source.read_text()
+    assert "example::Driver" in text
+    return text.replace("example::Driver", "Driver")
