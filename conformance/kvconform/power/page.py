@@ -33,8 +33,8 @@ def fault_page(recorded: dict[str, Any]) -> str:
 def _summary(recorded: dict[str, Any]) -> str:
     seconds, examples = recorded["seconds to kill"], recorded["examples to kill"]
     return (
-        f"Recorded with `kvconform power --budget {recorded['budget']} --seed {recorded['seed']}`: "
-        f"{recorded['killed']} of {recorded['faults']} killed.\n"
+        f"Recorded with `kvconform power --budget {recorded['budget']} --seed {recorded['seed']} "
+        f"--json docs/kill-matrix.json`:\n{recorded['killed']} of {recorded['faults']} killed.\n"
         f"Scenarios until the first failure: {examples['median']:g} in the median, {examples['most']} at "
         f"most; seconds: {seconds['median']:.2g} and {seconds['most']:.2g}.\n"
     )
