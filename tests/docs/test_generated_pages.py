@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
+import sys
+import tomllib
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from kvconform import requirements
+from kvconform import installing, requirements
 from kvconform_reference.dialect import DIALECTS, PARAMETERS, PROPOSAL, Dialect, dialect_from
 from kvconform_reference.meanings import MEANINGS
 
@@ -60,3 +63,28 @@ def test_a_dialect_on_the_page_is_what_the_page_says_it_is() -> None:
 
 def test_no_markup_of_docstrings_is_left_on_a_page() -> None:
     assert not [name for name, text in generator().pages().items() if ":data:" in text or ":class:" in text]
+
+
+def test_nothing_is_to_be_installed_from_an_index_that_does_not_have_it() -> None:
+    root = DOCS.parent
+    texts = [*root.glob("*.md"), *DOCS.rglob("*.md"), *root.glob("conformance/**/*.py")]
+    assert [path for path in texts if "kvconform[" in path.read_text(encoding="utf-8")] == []
+    for page in ("model.md", "drift.md"):
+        text = DOCS.joinpath(page).read_text(encoding="utf-8")
+        assert "`pip install mlx mlx-lm`" in text
+        assert '`pip install ".[mlx]"`' in text
+
+
+@pytest.mark.parametrize(("platform", "package"), [("linux", '"mlx[cpu]"'), ("darwin", "mlx")])
+def test_the_advice_on_mlx_installs_what_the_extra_of_the_package_does(
+    platform: str, package: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extra = tomllib.loads(DOCS.parent.joinpath("pyproject.toml").read_text(encoding="utf-8"))
+    wanted = [need for need in extra["project"]["optional-dependencies"]["mlx"] if platform in need]
+    assert [need.split(">=")[0] for need in wanted] == [package.strip('"')]
+    monkeypatch.setattr(sys, "platform", platform)
+    try:
+        assert importlib.reload(installing).INSTALL_MLX.startswith(f"pip install {package} mlx-lm (")
+    finally:
+        monkeypatch.undo()
+        importlib.reload(installing)

@@ -12,6 +12,7 @@ from typing import NoReturn
 import pytest
 from kvconform.generate import answers, cases
 from kvconform.generate.cases import Case
+from kvconform.installing import INSTALL_MLX
 
 os.environ.setdefault("MLX_DISABLE_COMPILE", "1")
 
@@ -33,7 +34,7 @@ def _parametrize(metafunc: pytest.Metafunc, name: str, chosen: list[Case]) -> No
 def mlx(pytestconfig: pytest.Config) -> None:
     """The test runs real models. Without MLX it is skipped; on CI, and when recording, it fails."""
     if not answers.can_run():
-        _do_without(pytestconfig, 'mlx and mlx-lm are not installed: pip install "kvconform[mlx]"')
+        _do_without(pytestconfig, f"mlx and mlx-lm are not installed: {INSTALL_MLX}")
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from kvconform.installing import INSTALL_MLX
 
 if TYPE_CHECKING:
     from kvconform.implementations.mlx_lm_adapter.adapter import MlxLmAdapter
@@ -26,7 +27,7 @@ def adapter() -> MlxLmAdapter:
     from kvconform.implementations import mlx_lm, mlx_lm_adapter
 
     if missing := mlx_lm.missing_packages():
-        why = f"{' and '.join(missing)} not installed: pip install 'kvconform[mlx]'"
+        why = f"{' and '.join(missing)} not installed: {INSTALL_MLX}"
         pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
     return mlx_lm_adapter.factory()
 

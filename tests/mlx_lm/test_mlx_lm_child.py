@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from kvconform.implementation import Crash, StartFailed
 from kvconform.implementations import mlx_lm
+from kvconform.installing import INSTALL_MLX
 from kvconform.scenario import SCENARIO
 from mlx_lm_scenes import S, mq
 
@@ -27,7 +28,7 @@ HEALTHY = scenario("resolve", requested=64, key_dim=64, value_dim=64)
 @pytest.fixture(scope="module")
 def child() -> Iterator[Any]:
     if (missing := mlx_lm.missing_packages()) and not os.environ.get("CI"):
-        pytest.skip(f"{' and '.join(missing)} not installed: pip install 'kvconform[mlx]'")
+        pytest.skip(f"{' and '.join(missing)} not installed: {INSTALL_MLX}")
     with mlx_lm.factory() as implementation:
         yield implementation
 

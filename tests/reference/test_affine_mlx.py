@@ -13,9 +13,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from kvconform.installing import INSTALL_MLX
 from kvconform_reference import acceptance, affine, floats
 
-mx: Any = pytest.importorskip("mlx.core", reason="MLX is not installed: pip install 'kvconform[mlx]'")
+mx: Any = pytest.importorskip("mlx.core", reason=f"MLX is not installed: {INSTALL_MLX}")
 
 BITS = (2, 3, 4, 5, 6, 8)
 GROUP_SIZES = (32, 64, 128)

@@ -14,6 +14,7 @@ from kvconform.cli import main
 from kvconform.errors import UserError
 from kvconform.generate import golden
 from kvconform.implementations import mlx_lm
+from kvconform.installing import INSTALL_MLX
 from kvconform.vectors import checking, library
 from kvconform_reference.dialect import DIALECTS
 
@@ -171,7 +172,7 @@ def test_what_mlx_lm_needs_is_told_where_it_is_not_installed(
     monkeypatch.setattr(mlx_lm, "missing_packages", lambda: ("mlx", "mlx-lm"))
     assert main(["vectors", "check", "mlx-lm"]) == 3
     said = capsys.readouterr().err
-    assert 'this Python has no mlx and no mlx-lm; pip install "kvconform[mlx]"' in said
+    assert f"this Python has no mlx and no mlx-lm; {INSTALL_MLX}" in " ".join(said.split())
 
 
 @pytest.mark.parametrize(

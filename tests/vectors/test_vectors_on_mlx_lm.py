@@ -7,6 +7,7 @@ import os
 import pytest
 from kvconform.cli import main
 from kvconform.implementations import mlx_lm
+from kvconform.installing import INSTALL_MLX
 from kvconform.known import known_failures_for
 
 pytestmark = [pytest.mark.goldens, pytest.mark.mlx]
@@ -15,7 +16,7 @@ pytestmark = [pytest.mark.goldens, pytest.mark.mlx]
 @pytest.fixture(autouse=True)
 def installed() -> None:
     if missing := mlx_lm.missing_packages():
-        why = f"{' and '.join(missing)} not installed: pip install 'kvconform[mlx]'"
+        why = f"{' and '.join(missing)} not installed: {INSTALL_MLX}"
         pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
 
 

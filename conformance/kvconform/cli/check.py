@@ -43,6 +43,7 @@ def _python() -> str:
 
 
 def _packages() -> str:
+    from ..installing import INSTALL_MLX
     from ..recorder import PACKAGES, versions
 
     needed = ("hypothesis", "pydantic", "pytest", "pytest-xdist", "rich", "typer")
@@ -50,7 +51,7 @@ def _packages() -> str:
     missing = [package for package in needed if package not in found]
     if missing:
         raise RuntimeError(f"{', '.join(missing)} missing; install kvconform again")
-    optional = "" if "mlx-lm" in found else '; no mlx-lm, for judging it: pip install "kvconform[mlx]"'
+    optional = "" if "mlx-lm" in found else f"; no mlx-lm, for judging it: {INSTALL_MLX}"
     return (
         ", ".join(f"{name} {found[name]}" for name in (*needed, "mlx", "mlx-lm") if name in found) + optional
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, distribution
 
 from ..implementation import StartFailed
+from ..installing import INSTALL_MLX
 from ..wire.process import PythonChild
 
 ADAPTER = "kvconform.implementations.mlx_lm_adapter:factory"
@@ -17,8 +18,7 @@ def factory() -> PythonChild:
     """The installed mlx-lm as an implementation; ``StartFailed`` says what to install when it is missing."""
     if missing := missing_packages():
         raise StartFailed(
-            f"mlx-lm cannot be run: this Python has no {' and no '.join(missing)}; "
-            'pip install "kvconform[mlx]", which brings mlx and mlx-lm'
+            f"mlx-lm cannot be run: this Python has no {' and no '.join(missing)}; {INSTALL_MLX}"
         )
     # A spare child, because a scenario may end the process and starting one takes 2-3 seconds.
     return PythonChild(ADAPTER, spare=True, env={"MLX_DISABLE_COMPILE": "1"})

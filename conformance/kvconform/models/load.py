@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from kvconform.installing import INSTALL_MLX
 from kvconform.models import smollm2, tiny
 from kvconform.models.errors import ModelError
 from kvconform.models.loaded import LoadedModel
@@ -54,7 +55,7 @@ def _require_packages() -> None:
             raise ModelError(
                 f"it cannot be imported ({error})",
                 where=f"package {package.partition('.')[0]}",
-                advice='Real models need MLX. Run: pip install "kvconform[mlx]"',
+                advice=f"Real models need MLX. Run: {INSTALL_MLX}",
             ) from error
 
 
