@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -69,5 +70,5 @@ def test_the_module_of_the_factory_imports_no_mlx() -> None:
 
 def test_without_the_packages_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mlx_lm, "missing_packages", lambda: ("mlx-lm",))
-    with pytest.raises(StartFailed, match=r"no mlx-lm; pip install \"kvconform\[mlx\]\""):
+    with pytest.raises(StartFailed, match=re.escape(f"no mlx-lm; {INSTALL_MLX}")):
         mlx_lm.factory()
