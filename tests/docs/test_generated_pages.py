@@ -27,12 +27,24 @@ def generator() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize(
-    "name", ["requirements.md", "scenario-reference.md", "dialects.md", "reports.md", "mutation.md"]
+GENERATED = (
+    "requirements.md",
+    "scenario-reference.md",
+    "dialects.md",
+    "reports.md",
+    "faults.md",
+    "mutation.md",
 )
+
+
+@pytest.mark.parametrize("name", GENERATED)
 def test_a_generated_page_is_up_to_date(name: str) -> None:
     committed = DOCS.joinpath(name).read_text(encoding="utf-8")
     assert generator().pages()[name] == committed, f"docs/{name} is stale: run python docs/generate.py"
+
+
+def test_every_generated_page_is_compared() -> None:
+    assert set(generator().pages()) == set(GENERATED)
 
 
 def test_every_requirement_and_every_scenario_kind_has_its_place() -> None:
