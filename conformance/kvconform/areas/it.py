@@ -224,8 +224,10 @@ def _one_of_two_examples(context: Context) -> tuple[Scenario, ...]:
     )
 
 
-def _explicit_one(context: Context) -> list[dict[str, str]]:
-    explicit = [{"sampler": "argmin"}, {"sampler": "argmax"}] * declared.has(context, "feature:samplers")
+def _explicit_one(context: Context) -> list[dict[str, Any]]:
+    explicit: list[dict[str, Any]] = [{"sampler": "argmin"}, {"sampler": "argmax"}] * declared.has(
+        context, "feature:samplers"
+    )
     return explicit + [{"processor": "boost"}] * declared.has(context, "feature:processors")
 
 
