@@ -36,13 +36,13 @@ def command_of(way: str) -> str:
 
 
 def kvconform(folder: Path, *words: str, **env: str) -> tuple[int, str]:
-    """Exit code and everything that is printed."""
+    """Exit code and everything that is printed, unwrapped: where lines break depends on the paths in them."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "COV_"))}
     command = [sys.executable, "-m", "kvconform", *words]
     done = subprocess.run(
         command, cwd=folder, env={**kept, **env}, capture_output=True, text=True, timeout=120, check=False
     )
-    return done.returncode, done.stdout + done.stderr
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
 
 
 def judged(folder: Path, way: str, *words: str, **env: str) -> tuple[int, str, dict[str, Any]]:
