@@ -82,7 +82,9 @@ def _dropped(context: Context) -> tuple[Scenario, ...]:
         # Trimmed to no rows at all, one of them, and with others beside it: the offset stays above its rows.
         containers.scenario(context, (chunked,), (TrimStep(rows=4), PassStep(bits=4))),
         containers.scenario(context, (chunked,), (TrimStep(rows=3), PassStep(bits=4))),
-        containers.scenario(context, (plain, chunked), (TrimStep(rows=9), PassStep(bits=4), append)),
+        containers.scenario(
+            context, (PlainLayer(length=20), chunked), (TrimStep(rows=9), PassStep(bits=4), append)
+        ),
     )
 
 
